@@ -35,7 +35,7 @@
 /* Lines of a configuration with the number of its event types, and with a tag of arrows. */
 #define FILTER_TYPES  "\nwindow_filter_module evt_type "
 #define FILTER_ARROWS "\nwindow_filter_module tag_msg "
-/* A comment that says what the maximum in the next line must be. */
+/* A comment with the rule for the maximum in the next line. */
 #define MAXIMUM "\n# maximum: "
 
 /* ---- the types that occur ---- */
@@ -98,7 +98,7 @@ static bool shows_something(const struct emulator *emu, const char *path, const 
 
 /* ---- scales ---- */
 
-/* The top of a scale that a configuration calls `what`, up to the end of its line. */
+/* The top of the scale `what` of a configuration, up to the end of its line. */
 static uint64_t maximum_of(const struct emulator *emu, const char *what)
 {
 	uint64_t maximum = emu->sys.nthreads;

@@ -35,8 +35,8 @@ STATE_RUNNING, STATE_WARMING = 1, 5
 STATE_COLOURS = {1: (60, 180, 75), 2: (217, 217, 217), 3: (128, 128, 128), 4: (170, 255, 195),
                  5: (245, 130, 48)}
 
-# Why a thread is off its CPU (type 300), and the same with the states (type 324): greys sleep, blue
-# waits for a disk, warm colours wait for a CPU, and only what was lost is pink.
+# Why a thread is off its CPU (type 300), and the same with the states (type 324): grey sleeps, blue
+# waits for a disk, warm colours wait for a CPU, and only losses are pink.
 WHY = (300, "Thread: why off the CPU")
 ACTIVITY = (324, "Thread: running, runnable, sleeping, and why")
 SLEEPING_COLOURS = {1: (128, 128, 128), 2: (145, 30, 180), 3: (0, 130, 200), 4: (128, 128, 0),
@@ -258,7 +258,7 @@ BASE = [
      "after them. Inside a gap the states are a guess: it must not be read as idleness.", []),
 ]
 
-# ---- accelerators: what ovni-loom import makes ---------------------------------------------------
+# ---- accelerators: traces of ovni-loom import ---------------------------------------------------
 
 HIDDEN_STALLS = ("Where the simulator writes no records of stalls, a node that waits is shown as\n"
                  "idle: see \"stalls\" under accel.run in the metadata.")

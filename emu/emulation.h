@@ -36,7 +36,7 @@ struct emu_options {
 	bool compat;	     /* write nothing beyond the reference */
 	bool arrows;	     /* write wake-ups and migrations as communications */
 	bool gzip;	     /* .prv.gz */
-	bool tolerant;	     /* leave out damaged streams and go on */
+	bool tolerant;	     /* leave out damaged streams */
 	bool quiet;
 	unsigned jobs; /* threads, 1 or more */
 };
@@ -72,7 +72,7 @@ struct emulator {
 	struct channel *channels;
 	uint32_t nchannels, nwords;
 	uint64_t *thread_mask;	 /* touched by a change of state: all but TRACK_ANY */
-	uint64_t *thread_always; /* written at each touch, also if empty: POLICY_ALL */
+	uint64_t *thread_always; /* written at each touch, even if empty: POLICY_ALL */
 	uint64_t *lasting_mask;	 /* have a lasting type */
 	uint64_t *cpu_mask;	 /* touched by a change of the running thread: CPU_OF_RUNNING */
 	uint64_t *cpu_always;	 /* POLICY_ALL, a default that is not empty, input of a breakdown */

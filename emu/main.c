@@ -39,7 +39,7 @@ static const struct cli_option options[] = {
 	{"lint", 'l', NULL, cli_flag, TO(emu.lint),
 	 "fail if a stack of a thread is not empty at the end"},
 	{"tolerant", 0, NULL, cli_flag, TO(emu.tolerant),
-	 "leave out damaged streams, with a warning, and go on"},
+	 "leave out damaged streams, with a warning"},
 	{"compat", 0, NULL, cli_flag, TO(emu.compat),
 	 "write only what the reference emulator writes"},
 	{"quiet", 'q', NULL, cli_flag, TO(emu.quiet), "print only warnings and errors"},

@@ -72,7 +72,8 @@ static inline void count_out(struct cpu *cpu, const struct thread *th)
 	cpu->mixed ^= th->index;
 }
 
-/* Called before any change: a refused event leaves all states as they are (--tolerant goes on). */
+/* Called before any change: a refused event leaves all states as they are (--tolerant continues).
+ * */
 static inline int check_room(struct emulator *emu, const struct cpu *cpu, const struct thread *th)
 {
 	if (__builtin_expect(!cpu->nrunning || cpu->phyid < 0, 1))

@@ -2,7 +2,7 @@
 /*
  * views: writes the files beside a .prv: names of rows (.row) and labels (.pcf).
  *
- * In: the finished emulation; out: thread.row, thread.pcf, cpu.row, cpu.pcf, and those of the
+ * In: the finished emulation; out: thread.row, thread.pcf, cpu.row, cpu.pcf, and the same of the
  * breakdowns. They are created empty together with the .prv, and filled at the end.
  * Specification: prv.md 1.3, 1.4, 2, 6.4; emulator.md 4.3.
  */
@@ -263,7 +263,7 @@ static void put_cpu_rows(FILE *out, const struct emulator *emu, const struct bre
 		put_cpu_name(out, emu, &emu->sys.cpus[i]);
 }
 
-/* The numbers of processes: the name is that of the first thread, if there is no main thread. */
+/* The numbers of processes; a process without its main thread has the name of its first thread. */
 static void put_processes(FILE *out, const struct emulator *emu)
 {
 	const struct system *sys = &emu->sys;

@@ -80,8 +80,8 @@ static const struct cli cli = {
 
 /* ---- gathering ---- */
 
-/* The object for `key` below `list`, new ones with a count of 0; keys may hold dots, so they
- * are members of their own. */
+/* The object for `key` below `list`, new ones with a count of 0. Keys may have dots, so they are no
+ * paths. */
 static struct json *entry(struct json *list, const char *key)
 {
 	const struct json *node;

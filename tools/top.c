@@ -111,7 +111,7 @@ static int count_cpu(struct top *t, const struct owner *owner, int64_t cpu)
 
 		if (t->cpus[i].cpu == cpu && !strcmp(other ? other : "", loom)) {
 			t->cpus[i].count++;
-			if (i) { /* the ones in use come to the front */
+			if (i) { /* moves the ones in use to the front */
 				struct cpu_count swap = t->cpus[i];
 
 				t->cpus[i] = t->cpus[i - 1];

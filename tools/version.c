@@ -7,9 +7,8 @@
  *   model 6     nanos6 1.1.0
  *   library     /usr/lib/x86_64-linux-gnu/libcjson.so.1.7.15
  *
- * In: nothing; out: our own version, those of the formats and of the models that the
- * emulator knows, and the files of the libraries that are loaded, whose names end in their
- * versions.
+ * In: nothing; out: our version, the versions of the formats and of the emulator's models, and the
+ * files of the loaded libraries, whose names end in their versions.
  */
 #include <errno.h>
 #include <link.h>
@@ -49,7 +48,7 @@ static int take_library(struct dl_phdr_info *info, size_t size, void *libraries)
 	char *path = *info->dlpi_name == '/' ? realpath(info->dlpi_name, NULL) : NULL;
 
 	(void)size;
-	json_put_string(libraries, NULL, path); /* the program itself and the vDSO have none */
+	json_put_string(libraries, NULL, path); /* the program itself and the vDSO have no name */
 	free(path);
 	return 0;
 }

@@ -41,7 +41,7 @@ _Static_assert(sizeof(struct prv_type) >= 16 && offsetof(struct prv_type, text) 
 
 /*
  * ":12345" in two parts, for the time `now`: the head has the digits that change every tenth of a
- * second, the tail the last eight digits. The tail is one word that goes to the line as it is:
+ * second, the tail the last eight digits. The tail is one 64-bit word, copied to the line at once:
  * reading back bytes that were just written in pieces would be slow.
  */
 struct prv_time {

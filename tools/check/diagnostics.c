@@ -14,7 +14,7 @@ static const char *const severity_names[SEVERITY_COUNT] = {"error", "warning", "
 
 #define COMPARED_MOST 256 /* texts that a new one is compared with */
 
-/* Whether the text stands among the first ones already: two readers of a file report the same. */
+/* True if the text is among the first ones already: two readers of a file report the same. */
 static bool known(const struct diagnostics *d, enum severity severity, const char *text)
 {
 	for (size_t i = 0; i < d->n && i < COMPARED_MOST; i++)

@@ -711,7 +711,7 @@ static bool moves_the_dead(const struct repair *w, const struct part *p, const s
 	return false;
 }
 
-/* Copies the kept events, without those that move a closed thread, or only counts the latter. */
+/* Copies the kept events, without events that move a closed thread, or only counts these. */
 static int copy_events(struct sink *sink, struct part *p, bool count_only)
 {
 	struct mapped_stream stream;

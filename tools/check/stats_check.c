@@ -241,7 +241,7 @@ static int check_processes(struct stats_check *c)
 	return 0;
 }
 
-/* The events by CPU and kind are those of the recording. */
+/* Compares the events by CPU and kind with the recording. */
 static void check_kinds(struct stats_check *c)
 {
 	u128 sums[STATS_NKEYS] = {0};

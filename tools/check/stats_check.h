@@ -29,7 +29,7 @@ struct stats_check {
 	bool sound;		      /* it could be read, and its sums agree */
 	uint64_t t0, t1;	      /* the window of the streams */
 	bool has_session;	      /* the streams have their session */
-	bool is_part;		      /* of the session: the file is that of several traces */
+	bool is_part;		      /* of the session: the file belongs to several traces */
 	bool has_switches;	      /* switches were recorded */
 	struct stats_thread *threads; /* one for each stream */
 	size_t nthreads;

@@ -190,7 +190,8 @@ static int refuse(const struct v1_process *p, const char *what)
 	return -EINVAL;
 }
 
-/* Each index from 0 to N - 1 stands once; numbers of the system are not negative, and differ. */
+/* Checks that each index from 0 to N - 1 occurs once, and that the system's numbers are not
+ * negative and differ. */
 static int check_cpus(const struct v1_process *p)
 {
 	size_t n = json_count(p->cpus);

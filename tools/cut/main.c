@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ovni-cut: a part of a trace as a trace of its own.
+ * ovni-cut: a part of a trace as a new trace.
  *
  * In: a trace, and a selection: a window of time, threads, processes, looms, CPUs, models; out: a
  * new, valid trace. A thread that lives where the part begins is entered there (its state, its CPU,
  * its open regions), and closed where the part ends.
- * Invariant: the creation of a type or a task is never lost with its thread or its clock: it goes
- * into the stream of another thread of the same process.
+ * Invariant: the creation of a type or a task is never lost with its thread or its clock: it is
+ * written into the stream of another thread of the same process.
  * Specification: models.md; event-mapping.md, "The thread state machine".
  */
 #include <errno.h>
@@ -85,7 +85,7 @@ static const struct cli_option cli_options[] = {
 static const struct cli cli = {
 	.name = "ovni-cut",
 	.operands = "TRACE",
-	.about = "Write a part of an ovni trace as a trace of its own.",
+	.about = "Write a part of an ovni trace as a new trace.",
 	.options = cli_options,
 	.notes = "Examples:\n"
 		 "  # half a second\n"

@@ -62,7 +62,7 @@ struct dump {
 	size_t clock_digits;
 	char clock_text[DIGITS_SIZE];
 	bool filtered;
-	struct column *columns; /* of each stream: what stands between MCV and TEXT */
+	struct column *columns; /* of each stream: the text between MCV and TEXT */
 };
 
 /* "  loom.node1.0/proc.10/thread.11  ", of which most lines are made. */

@@ -36,8 +36,8 @@ struct filter {
 /* The parser of an option (trace/base/cli.h) with a moment. The number may have a unit: s, ms, us
  * or ns. A time of day has hours, minutes and seconds, and may have a fraction. */
 int moment_option(const struct cli_option *option, const char *text, void *to);
-/* The clock of the moment in a trace whose first event has the clock `start`; clamped. Only a time
- * of day looks at the trace (NULL: there is none). Returns 0, or -errno after one message. */
+/* The clock of the moment in a trace whose first event has the clock `start`; clamped. `trace` is
+ * read for a time of day only (NULL: there is none). Returns 0, or -errno after one message. */
 int moment_clock(const struct moment *moment, const struct trace *trace, int64_t start,
 		 int64_t *clock) __attribute__((warn_unused_result));
 /* Parsers of options whose value is a struct filter. */

@@ -19,7 +19,7 @@ struct losses {
 	uint64_t recovered; /* streams that were closed after a crash */
 };
 
-/* Adds what one stream's metadata says (NULL: nothing). */
+/* Adds the losses in one stream's metadata (NULL: none). */
 void losses_add(struct losses *losses, const struct json *meta);
 
 /* STATUS_COMPLETE; or STATUS_LOST after a warning for each kind of loss. */

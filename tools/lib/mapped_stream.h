@@ -2,10 +2,10 @@
 /*
  * mapped_stream: the whole stream.obs of one stream in memory, for random access.
  *
- * The reader of trace/ovni/stream.h goes forward and unmaps the bytes behind it; sort and repair
- * need any byte of the file. In: a stream whose header has been checked; out: its
- * bytes, mapped read-only. A file that shrinks meanwhile reads as zeros and is noticed by
- * mapped_stream_sound(); no signal ends the program.
+ * The reader of trace/ovni/stream.h reads forward and unmaps the bytes behind it; sort and repair
+ * need any byte of the file. In: a stream whose header has been checked; out: its bytes, mapped
+ * read-only. A file that shrinks meanwhile reads as zeros and is noticed by mapped_stream_sound();
+ * no signal ends the program.
  */
 #ifndef TOOLS_LIB_MAPPED_STREAM_H
 #define TOOLS_LIB_MAPPED_STREAM_H

@@ -19,8 +19,8 @@
 int metadata_add(struct json *to, const struct json *from, const char *path)
 	__attribute__((warn_unused_result));
 
-/* The metadata of stream i, with that of omitted streams. NULL after one message; the caller frees
- * it. */
+/* Returns the metadata of stream i, with the session's facts from omitted streams, or NULL after
+ * one message. The caller frees it. */
 struct json *metadata_subset(const struct source *source, const bool *kept, size_t i);
 
 #endif

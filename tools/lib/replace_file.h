@@ -34,15 +34,15 @@ int replace_file_finish(struct replacement *r, bool durable) __attribute__((warn
 /* Removes the new file; the old one stays. Also for a zeroed or finished replacement. */
 void replace_file_abandon(struct replacement *r);
 
-/* The directory of a new trace: `given`, or that of `trace` with `suffix` if it is NULL. The caller
- * frees it. NULL after one message. */
+/* Returns the name of the directory for a new trace: `given`, or, if it is NULL, the name of
+ * `trace` with `suffix`; or NULL after one message. The caller frees it. */
 char *output_path(const char *given, const char *trace, const char *suffix);
 
 /* Creates it. Returns a descriptor, which the caller closes, or -errno after one message. */
 int output_create(const char *path) __attribute__((warn_unused_result));
 
-/* Copies clock-offsets.txt, which belongs to a trace, from one directory into another that has
- * none. 0, also if there is none; or -errno after a message. */
+/* Copies clock-offsets.txt of a trace from one directory into another without this file. Returns 0,
+ * also without such a file, or -errno after one message. */
 int copy_offsets(int from_dir, int to_dir) __attribute__((warn_unused_result));
 
 #endif

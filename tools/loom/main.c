@@ -162,7 +162,7 @@ static const char *const windows[] = {"invocation", "run", "busy", NULL}; /* enu
 
 static const struct cli_option check_options[] = {
 	{"chain", 0, NULL, cli_flag, TO(chain),
-	 "where cycles start again with an epoch or invocation, go on after the earlier ones"},
+	 "where cycles start again with an epoch or invocation, continue after the earlier ones"},
 	{"strict", 0, NULL, cli_flag, TO(strict), "fail for warnings, too"},
 	{"all", 0, NULL, cli_flag, TO(all), "print every finding, not the first 20 of a rule"},
 	{"json", 0, NULL, cli_flag, TO(json), "print JSON"},

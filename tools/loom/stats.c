@@ -229,7 +229,7 @@ static int by_node(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Keeps the rows of the cores, or those of the nodes. */
+/* Keeps only the rows of cores, or only the rows of nodes. */
 static void keep(struct stats *s, bool whole_cores)
 {
 	size_t n = 0;
@@ -796,7 +796,7 @@ static int read_run(struct stats *s, struct loom_violations *findings)
 		err = run_stats_load(&s->perf, s->run.perf_at, s->run.perf, findings);
 		s->has_perf = !err;
 		if (err == -EBADMSG && s->run.trace)
-			err = 0; /* go on with the records */
+			err = 0; /* continue with the records */
 	}
 	if (err)
 		return err;

@@ -104,8 +104,8 @@ static int64_t counterpart(const struct merge *m, const struct owner *owner)
 	return -1;
 }
 
-/* The clock of a process in a time namespace is that of the host plus an offset, which the first
- * stream of the process has. */
+/* The clock of a process in a time namespace is the host's clock plus an offset, which is in the
+ * first stream of the process. */
 static int clock_offset(const struct merge *m, size_t i, int64_t *offset)
 {
 	*offset = 0;
@@ -422,7 +422,7 @@ static bool add_metadata(const struct merge *m, struct json *meta, size_t with,
 	return ok;
 }
 
-/* Adds the names of all threads of the kernel trace: of those that took the CPU. */
+/* Adds the names of all threads of the kernel trace, for payloads with first takers. */
 static bool add_names(const struct merge *m, struct json *meta)
 {
 	for (size_t i = 0; i < m->kernel.trace.nstreams; i++) {

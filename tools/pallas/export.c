@@ -385,7 +385,7 @@ static int put_event(struct export *x, const struct event *ev)
 {
 	struct kind *k = kind_of(x, event_mcv(ev));
 	uint32_t record = PALLAS_GENERIC, ref = PALLAS_NONE, entry;
-	size_t covered = 0; /* bytes of the payload that the region stands for */
+	size_t covered = 0; /* bytes of the payload that are part of the region */
 	enum role role;
 	int err;
 

@@ -3,8 +3,8 @@
  * stats: prints durations, regions and repetitions from grammars and stored summaries.
  *
  * In: thread.pallas, which has a summary of each vector, and the metadata of an exported archive,
- * which has a summary of calls outside the sequences; out: tables. It opens no data file, so the
- * time is that of reading thread.pallas.
+ * which has a summary of calls outside the sequences; out: tables. It opens no data file, so its
+ * time depends on thread.pallas only.
  *
  *   sum ± bound   the stored means are rounded down, so a sum has a bound
  *   from          stored: vectors; summary: metadata; part: some durations are unknown
@@ -248,7 +248,7 @@ out:
 
 /* ---- loops ---- */
 
-/* All loops over one sequence, whatever their numbers of iterations. */
+/* All loops over one sequence, with any numbers of iterations. */
 struct repeated {
 	uint32_t sequence;
 	uint64_t runs, iterations;     /* sums over all executions */

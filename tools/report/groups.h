@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * groups: the threads of a trace, separately or by process, ... (--by).
+ * groups: the threads of a trace, one row for each or for a group of them (--by).
  *
  * In: the owners of the streams; out: the number of the group of each stream, and the name of each
  * group. The rank of a process is in the metadata of one of its streams.

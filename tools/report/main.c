@@ -318,7 +318,7 @@ static int run(struct report *report, const struct options *options, struct sour
 	bool active;
 	int err;
 
-	if (report->kind->read) { /* a file of its own */
+	if (report->kind->read) { /* reads its own file */
 		err = report->kind->read(report, options->path);
 		if (!err)
 			finish(report, options);

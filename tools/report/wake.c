@@ -20,7 +20,7 @@
 #include "trace/states/pairs.h"
 #include "tools/report/reports.h"
 
-/* Adds the row of two threads, whose names it takes over. */
+/* Adds the row of two threads, and takes the ownership of their names. */
 static int add_row(struct report *report, const struct pair *p, char *first, char *second,
 		   int64_t time)
 {

@@ -4,10 +4,10 @@
  *
  *   mpirun -N 1 ovni-sync       one process a node; writes ovni/clock-offsets.txt
  *
- * In: the monotonic clocks of all nodes, read through MPI messages; out: the table of
- * offsets. Rank 0 measures one host after the other, while the rest sleeps: a sample
- * is the quickest of a few exchanges, so its error is at most half of the time of that exchange
- * (clock_samples.h). Invariant: a table that exists is replaced by a complete one or not at all.
+ * In: the monotonic clocks of all nodes, read through MPI messages; out: the table of offsets. Rank
+ * 0 measures one host after the other, while the rest sleeps: a sample is the quickest of a few
+ * exchanges, so its error is at most half the time of that exchange (clock_samples.h). Invariant: a
+ * table that exists is replaced by a complete one or not at all.
  * Specification: tools.md 6; emulator.md 5.
  */
 #include <errno.h>

@@ -14,8 +14,8 @@
  * one, on that of its old CPU. A newborn stands on that of its OHx.
  *
  * Invariant: the charges of each wait, those to CULPRIT_IDLE, CULPRIT_UNKNOWN and CULPRIT_QUOTA
- * included, add up to the wait, in ns. Charges that the trace does not prove go to CULPRIT_UNKNOWN:
- * a CPU counts as idle only where the recorder saw all of its threads.
+ * included, add up to the wait, in ns. Charges that the trace does not prove are charged to
+ * CULPRIT_UNKNOWN: a CPU counts as idle only where the recorder saw all of its threads.
  *
  * Memory follows threads and CPUs; a walk costs one step per run on a queue's CPU and thread on
  * that queue. Of the pairs a victim keeps at least CULPRITS_LEAST, and all in a trace of up to

@@ -23,12 +23,14 @@
 #include "trace/states/pairs.h"
 
 /* The thresholds; ovni-report(1) has them, too. */
-#define FINDING_PERMILLE      10      /* of the recording: a smaller cost is no finding */
-#define FINDING_LEAST	      1000000 /* ns: nor is one below 1 ms */
-#define FINDING_WAIT_PERCENT  5	      /* of run + wait that a thread waits for a CPU */
-#define FINDING_BALANCE	      85      /* percent, mean / most: a lower balance is a finding */
-#define FINDING_TEAM_PERCENT  10      /* of the busiest one: who works less is not in the team */
-#define FINDING_PERIODS	      20      /* of a thread, to judge its period */
+#define FINDING_PERMILLE     10	     /* of the recording: a smaller cost is no finding */
+#define FINDING_LEAST	     1000000 /* ns: nor is one below 1 ms */
+#define FINDING_WAIT_PERCENT 5	     /* of run + wait that a thread waits for a CPU */
+#define FINDING_BALANCE	     85	     /* percent, mean / most: a lower balance is a finding */
+#define FINDING_TEAM_PERCENT                                                                       \
+	10			 /* of the busiest one: a thread with less work is not in the team \
+				  */
+#define FINDING_PERIODS	      20 /* of a thread, to judge its period */
 #define FINDING_PERIOD	      1000000 /* ns: a shorter period is polling */
 #define FINDING_REGULAR	      80      /* percent of the periods within a quarter of the median */
 #define FINDING_CPU_PERCENT   95      /* of the run time on one CPU: "on CPU n" */
@@ -43,7 +45,7 @@ enum finding_kind {
 	FINDING_RANKS_SHARE, /* ranks took the CPU from each other */
 	FINDING_KERNEL,	     /* kernel threads had the CPU */
 	FINDING_IDLE,	     /* the CPU was idle while a thread waited for it */
-	FINDING_UNKNOWN,     /* the trace does not tell which thread had the CPU */
+	FINDING_UNKNOWN,     /* the trace does not show which thread had the CPU */
 	FINDING_QUOTA,	     /* throttled by the CPU quota of a cgroup */
 	FINDING_IMBALANCE,   /* threads of a team work unequally */
 	FINDING_RANK_IMBALANCE,
@@ -101,7 +103,7 @@ enum culprit_class {
 	CHARGED_OTHER,	/* of another process */
 	CHARGED_KERNEL, /* a kernel thread */
 	CHARGED_IDLE,
-	CHARGED_UNKNOWN, /* the trace does not tell */
+	CHARGED_UNKNOWN, /* not in the trace */
 	CHARGED_CLASSES
 };
 
@@ -134,7 +136,7 @@ struct process_use {	 /* sums of its threads, ns */
 };
 
 struct cpu_steal {	 /* of the metadata: time that the hypervisor took from a CPU */
-	uint32_t stream; /* whose metadata has it: of its loom */
+	uint32_t stream; /* the stream whose metadata has it: of its loom */
 	int32_t cpu;
 	int64_t ns;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * thread_times: the time of each thread by what it did, and why.
+ * thread_times: the time of each thread by state and reason.
  *
  *   life = running + waiting for a CPU, by cause + asleep, by reason
  *

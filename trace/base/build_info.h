@@ -2,10 +2,10 @@
 /*
  * build_info: the version of this project, and the folders of the data files that come with it.
  *
- * The version is that of --version and of ovni.lib in a trace. A data file is beside the installed
+ * The version appears in --version and in ovni.lib of a trace. A data file is beside the installed
  * program (../share/ovni-bpf/FOLDER), in the source tree that it was built in (SOURCE, seen from
- * build/bin), or where `make install` puts it. Never a place that the environment names: the
- * program may run as root.
+ * build/bin), or where `make install` puts it. Never a path from the environment: the program may
+ * run as root.
  */
 #ifndef TRACE_BASE_BUILD_INFO_H
 #define TRACE_BASE_BUILD_INFO_H

@@ -14,7 +14,7 @@
 #include "trace/base/log.h"
 #include "trace/base/units.h"
 
-#define ROWS_MAX    96	/* of a table, with those of every program */
+#define ROWS_MAX    96	/* of a table, with the options of every program */
 #define KEY	    256 /* of the first row in getopt_long(); below are letters */
 #define COLUMNS	    79
 #define HELP_COLUMN 29 /* where the text of an option begins */

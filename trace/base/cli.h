@@ -37,13 +37,13 @@ struct cli_option {
 	uint64_t min, max;		     /* of numbers, sizes and times; max 0: no limit */
 	const char *const *choices;	     /* ended by NULL; the value is the index, an enum */
 	bool (*holds)(const void *settings); /* must be true if the option is given; NULL: always */
-	const char *rule;		     /* what to say if it is not, as in "needs --last" */
+	const char *rule;		     /* message if it is not, as in "needs --last" */
 };
 
 struct cli {
 	const char *name;     /* as the user calls it: "ovni-loom check" */
 	const char *operands; /* a word for each, "[TRACE]" may be left out; NULL: none */
-	const char *synopsis; /* what --help shows instead of name and operands; NULL: those */
+	const char *synopsis; /* shown by --help instead of name and operands; or NULL */
 	const char *about;
 	const struct cli_option *options; /* ended by an empty row */
 	void (*details)(void);		  /* prints more text after the options; NULL: none */

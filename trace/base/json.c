@@ -502,9 +502,9 @@ static size_t scan_comment(struct scan *s, size_t at)
 }
 
 /*
- * What cJSON accepts and must not, and where the root ends: comments, control
- * characters, trailing commas, the forms and range of numbers, depth. The
- * grammar itself is left to cJSON.
+ * Refuses input that cJSON accepts and must not: comments, control characters, trailing commas,
+ * wrong forms and ranges of numbers, too much depth; and finds the end of the root. The grammar
+ * itself is left to cJSON.
  */
 static int scan(struct scan *s)
 {

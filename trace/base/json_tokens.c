@@ -315,7 +315,8 @@ bool tokens_value(struct tokens *t, struct token *v)
 	return value(t, v, true);
 }
 
-/* What stands before the next member: 1, or 0 after the closing bracket, -1 after a mistake. */
+/* Reads the text before the next member. Returns 1, or 0 after the closing bracket, or -1 after a
+ * mistake. */
 static int member(struct tokens *t, int closing)
 {
 	int c;

@@ -75,7 +75,7 @@ int tokens_key(struct tokens *t, const char **key) __attribute__((warn_unused_re
 int tokens_element(struct tokens *t) __attribute__((warn_unused_result));
 /* Passes over the next value with all in it. */
 bool tokens_skip(struct tokens *t) __attribute__((warn_unused_result));
-/* Passes over the rest of the array or object whose bracket has just been taken. */
+/* Skips the rest of the array or object whose opening bracket was the last token. */
 bool tokens_leave(struct tokens *t) __attribute__((warn_unused_result));
 /* Nothing but blanks follows. */
 bool tokens_end(struct tokens *t) __attribute__((warn_unused_result));

@@ -56,7 +56,7 @@ enum log_level log_level(void)
 	return (enum log_level)atomic_load(&log_limit);
 }
 
-/* One write() for a line: those of several threads and programs do not mix. */
+/* One write() for a line: lines of several threads and programs do not mix. */
 static void put_line(const char *line, size_t len)
 {
 	while (len > 0) {
@@ -98,7 +98,7 @@ void log_status(const char *line)
 		return;
 	}
 	snprintf(text, sizeof(text), "%.64s: %s", log_program, line);
-	/* one that went on in the next line could not be taken away */
+	/* a line that continues in the next row could not be erased */
 	len = snprintf(shown, sizeof(shown), ERASE "%.*s", columns() - 1, text);
 	atomic_store(&status_shown, true);
 	put_line(shown, (size_t)len);

@@ -24,7 +24,7 @@ void log_setup(const char *program, enum log_level level);
 enum log_level log_level(void);
 
 void log_at(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* A line of a report, whatever the level: the caller has been asked for it. */
+/* A line of a report, at any level: the user has requested it. */
 void log_report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Reports "out of memory (while reading X)"; `fmt` is the part in parentheses. Returns -ENOMEM for
@@ -56,8 +56,8 @@ void log_divert(void (*hear)(void *to, enum log_level level, const char *text), 
 #define log_info(...)  log_at(LOG_INFO, __VA_ARGS__)
 #define log_debug(...) log_at(LOG_DEBUG, __VA_ARGS__)
 
-/* Flushes standard output, for a program whose answer is printed there. Returns 0, or -errno after
- * one message if anything printed there is lost. */
+/* Flushes standard output, for a program that prints its results there. Returns 0, or -errno after
+ * one message if output is lost. */
 int flush_stdout(void) __attribute__((warn_unused_result));
 
 #endif

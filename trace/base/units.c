@@ -96,8 +96,8 @@ const char *units_parse_bound(const char *text, uint64_t *ns, uint64_t *bytes)
 	return wrong;
 }
 
-/* Reads digits that end at the character `stop`. Returns -1 if anything else stands there, or if
- * the number does not fit. */
+/* Reads digits that end at the character `stop`. Returns -1 after any other character, or if the
+ * number does not fit. */
 static int read_whole(const char *text, char stop, uint64_t *value, const char **end)
 {
 	char *after;

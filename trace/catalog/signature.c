@@ -80,7 +80,7 @@ static bool take_args(struct signature *sig, const char **at)
 			optional = true;
 			sig->required = sig->nargs;
 			*at = skip_blanks(*at + 1);
-			/* "a[, b" has the comma inside; a first argument has none */
+			/* "a[, b" has the comma inside; a first argument has no comma */
 			if (sig->nargs) {
 				if (**at != ',')
 					return false;

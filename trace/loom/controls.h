@@ -65,7 +65,7 @@ void loom_controls_add_kind(struct loom_controls *c, uint8_t kind);
 int loom_controls_add_core(struct loom_controls *c, uint16_t core)
 	__attribute__((warn_unused_result));
 
-/* Restricts the filters, but not the sampling, to those of `by`. Returns 0 or -ENOMEM. */
+/* Restricts the filters, but not the sampling, to the filters of `by`. Returns 0 or -ENOMEM. */
 int loom_controls_narrow(struct loom_controls *c, const struct loom_controls *by)
 	__attribute__((warn_unused_result));
 

@@ -237,7 +237,7 @@ report(const struct record_order *o, enum loom_severity severity, enum loom_rule
 			      s->core_id, s->epoch_id, LLU(s->invocation_id), text);
 }
 
-/* Judges a scope; `start` and `done` are its own, or those of another core. */
+/* Judges a scope; `start` and `done` are from its own core or from another one. */
 static void judge(struct record_order *o, const struct scope *s, struct spot start,
 		  struct spot done, bool (*may_lack)(void *, uint8_t, uint16_t), void *arg)
 {
@@ -288,7 +288,8 @@ static void judge(struct record_order *o, const struct scope *s, struct spot sta
 		       LLU(s->last_active.index), LLU(done.index));
 }
 
-/* Judges the scopes of one invocation: a core without START or DONE uses that of another core. */
+/* Judges the scopes of one invocation: a core without START or DONE uses the one of another core.
+ * */
 static void judge_invocation(struct record_order *o, const struct scope *s, size_t n,
 			     bool (*may_lack)(void *, uint8_t, uint16_t), void *arg)
 {

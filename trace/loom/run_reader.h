@@ -29,7 +29,7 @@ enum loom_form loom_layout_parse(const char *name);
 
 struct run_reader_options {
 	enum loom_form layout; /* form without a header; LOOM_UNKNOWN: find it */
-	bool as_stored;	       /* JSON: use the ids of each record, not those of the first */
+	bool as_stored;	       /* JSON: use the ids of each record, not only of the first */
 };
 
 struct run_reader {

@@ -60,7 +60,7 @@ extern const struct loom_rule_text loom_rules[LOOM_RULES];
 
 struct loom_violation {
 	enum loom_rule rule;
-	enum loom_severity severity; /* at most that of the rule */
+	enum loom_severity severity; /* at most the severity of the rule */
 	const char *file;	     /* its name for the user, or NULL */
 	uint64_t record;	     /* number from 0, or LOOM_NOWHERE */
 	uint64_t offset;	     /* in the file, or LOOM_NOWHERE */

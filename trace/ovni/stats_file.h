@@ -18,8 +18,8 @@
 #define STATS_FILE	  "stats.json"
 #define STATS_SCHEMA_OLD  "ovni-bpf-perf" /* of the first version, */
 #define STATS_FILE_OLD	  "perf.json"	  /* which is still read */
-#define STATS_PART	  ".part" /* behind that name: snapshots of a recording that goes on, */
-#define STATS_NEW	  ".tmp"  /* and the whole while it is being written */
+#define STATS_PART	  ".part"	  /* behind that name: snapshots of a running recording, */
+#define STATS_NEW	  ".tmp"	  /* and the whole while it is being written */
 #define STATS_BEGINS	  "{\n  \"schema\": \"" STATS_SCHEMA "\""
 #define STATS_BEGINS_OLD  "{\n  \"schema\": \"" STATS_SCHEMA_OLD "\""
 #define STATS_LINE_BEGINS "{\"clock\": " /* of a snapshot */
@@ -99,7 +99,7 @@ static inline bool stats_has(const struct stats_line *line, enum stats_key key)
 	return line->has >> key & 1;
 }
 
-/* The name of the statistics in the directory of a trace; NULL if it has none. */
+/* The name of the statistics file in the directory of a trace; NULL: none. */
 const char *stats_find(int dirfd);
 /* True if the file name is one of statistics: stats.json, NAME.stats.json, or the same with the old
  * perf.json. */

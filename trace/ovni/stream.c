@@ -254,7 +254,7 @@ static void extend_map(struct stream *stream, uint64_t want)
 {
 	size_t part = share();
 	uint64_t left = stream->size - file_offset(stream);
-	/* whole pages, without that of the current event, since its payload may be in use */
+	/* whole pages, without the page of the current event, since its payload may be in use */
 	size_t behind = (size_t)(stream->at - stream->kept) & ~((size_t)KEPT_LEAST - 1);
 
 	if (behind > part / 2 && behind > KEPT_LEAST) {

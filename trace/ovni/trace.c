@@ -261,7 +261,7 @@ static void name_traces(const struct trace *trace, const struct loom_dir *dirs, 
 	}
 	for (size_t i = 0; i < n; i++) {
 		const struct loom_dir *d = &dirs[i];
-		/* a trace in the directory itself has no other name than that of its loom */
+		/* a trace in the directory itself has only the name of its loom */
 		size_t shown = d->prefix ? d->prefix - 1 : d->loom;
 
 		if (i && !compare_prefixes(d - 1, d))

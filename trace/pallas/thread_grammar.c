@@ -232,8 +232,8 @@ static int grammar_read(struct thread_grammar *g, struct cursor *c)
 /* ---- the whole grammar: cycles, depth, number of occurrences ---- */
 
 /*
- * One depth-first walk without recursion orders the sequences, each after those that it contains;
- * in the reverse order, the number of occurrences goes from the root down. The time depends on the
+ * One depth-first walk without recursion orders the sequences, each after the sequences in it; in
+ * the reverse order, the number of occurrences goes from the root down. The time depends on the
  * number of tokens, not on the length of the expansion.
  */
 #define OPEN UINT32_MAX /* the depth of a sequence on the stack; 0 before its visit */

@@ -45,7 +45,7 @@ struct cpu_times {
 	struct span_row *rows; /* private: of each stream, during the walk */
 	size_t nrows;
 	int64_t t0, t1; /* the window */
-	bool session;	/* it is that of the session */
+	bool session;	/* the window is the session's */
 	/* Set before the walk: only the part of the window from clock `first` to `last` counts. The
 	 * session's times of a CPU cover the whole window. Then they only say whether the rest is
 	 * idle: it is if the CPU had no other threads in the whole window. */

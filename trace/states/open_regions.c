@@ -222,7 +222,7 @@ static int put_sibling(const struct output *o, const struct open_region *region,
 		      region->size);
 }
 
-/* Leaves one region; the payload is that of its entry (marks, tasks). */
+/* Leaves one region, with the payload of its entry (marks, tasks). */
 static int put_leave(const struct output *o, const struct open_region *region)
 {
 	bool arguments = region->model->character != 'K';

@@ -35,7 +35,7 @@ enum sched_step {
 	SCHED_INACTIVE, /* OAs: the thread is not active */
 };
 
-/* The state that an event OH? names, whatever the state before; -1: none. */
+/* The state that an event OH? sets, from any state; -1: none. */
 static inline int sched_named_state(uint8_t value)
 {
 	switch (value) {

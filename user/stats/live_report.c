@@ -247,7 +247,7 @@ void summary_report(const struct summary_end *end)
 		log_report("no thread of the target ran or was woken: the trace is empty "
 			   "(--all-threads shows those that sleep, too)");
 	if (end->kept)
-		log_report("the earlier one is in %s", end->kept);
+		log_report("the earlier trace is in %s", end->kept);
 	summary_bytes(bytes, sizeof(bytes), end->sum.bytes);
 	if (end->parts > 1)
 		snprintf(threads, sizeof(threads), "%u traces with %" PRIu64 " stream%s",

@@ -126,7 +126,7 @@ static bool before(const struct head *a, const struct head *b)
 	return a->source < b->source;
 }
 
-/* Restores the heap, whose element `i` may be too high. */
+/* Restores the heap after a change of element `i`, which may be too high. */
 static void sink(struct head *heap, size_t n, size_t i)
 {
 	struct head moving = heap[i];

@@ -3,8 +3,9 @@
  * beneath: opens files and directories below a directory only.
  *
  * In: a directory and a relative path; out: a descriptor. A program that runs as root writes into a
- * directory of a user, who must not be able to redirect it. Invariant: no symbolic link and no ".."
- * is followed in any part of the path. It is one openat2() (Linux 5.6), or one step per name.
+ * directory of a user, and the user must not be able to redirect it. Invariant: no symbolic link
+ * and no ".." is followed in any part of the path. It is one openat2() (Linux 5.6), or one step per
+ * name.
  */
 #ifndef TRACE_BASE_FILES_BENEATH_H
 #define TRACE_BASE_FILES_BENEATH_H

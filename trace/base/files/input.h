@@ -2,11 +2,11 @@
 /*
  * input: opens the files that our programs read.
  *
- * In: a path, and the directory that it starts from; out: a descriptor for reading, and a size.
- * A trace comes from anybody: a file of it may be a link to a secret, a FIFO, a device or without
- * end. Invariant: what is opened is a regular file of at most the given size, and no symbolic
- * link leads out of a trace. Only a path that the user named may be a link. Nothing else is ever
- * opened, not even for a moment: to open a device can have effects.
+ * In: a path, and the directory that it starts from; out: a descriptor for reading, and a size. A
+ * trace is untrusted: a file of it may be a link to a secret, a FIFO, a device or without end.
+ * Invariant: each opened file is a regular file of at most the given size, and no symbolic link
+ * leads out of a trace. Only a path from the user may be a link. Nothing else is ever opened, not
+ * even for a moment: opening a device can have effects.
  */
 #ifndef TRACE_BASE_FILES_INPUT_H
 #define TRACE_BASE_FILES_INPUT_H

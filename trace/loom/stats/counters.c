@@ -27,7 +27,7 @@ struct loom_cell {
 	 * to `left`, where the node continued in another invocation.
 	 */
 	uint64_t cycle, left;
-	/* style span: the last interval; `cycle` is that of the last route */
+	/* style span: the last interval; `cycle` is of the last route */
 	uint64_t from, until;
 	uint32_t invocation, node, unit;
 	uint32_t next;	/* next cell of the invocation */
@@ -696,8 +696,8 @@ static int by_first(const void *a, const void *b)
 }
 
 /*
- * Removes the joint invocations, and those of refused records; sorts the others in an order that
- * does not depend on the order of records within a cycle, and updates the indices.
+ * Removes the joint invocations, and invocations of refused records; sorts the others in an order
+ * that does not depend on the order of records within a cycle, and updates the indices.
  */
 static int sort_invocations(struct loom_counters *c)
 {
@@ -772,7 +772,8 @@ out:
 	return err;
 }
 
-/* Sets start and end of an invocation: its own, those of another core, or of its records. */
+/* Sets start and end of an invocation: from its own records START and DONE, from another core, or
+ * from its other records. */
 static void bound(const struct loom_counters *c, struct loom_invocation *v)
 {
 	const struct loom_invocation *all = &c->invocations[v->joint];

@@ -46,9 +46,9 @@ struct loom_row {
 };
 
 /*
- * Returns NULL out of memory. The caller frees. With `strict`, a core without a start of its own
- * leaves an invocation when all cores with a start are done: a later record would need an end of
- * its own, which is not known yet.
+ * Returns NULL without memory. The caller frees it with loom_counters_free(). With `strict`, a core
+ * without a START leaves an invocation when all cores with a START are done: a later record would
+ * need its own DONE, which is not known yet.
  */
 struct loom_counters *loom_counters_new(enum loom_style style, bool strict);
 void loom_counters_free(struct loom_counters *counters); /* accepts NULL */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sweep: derives the activity of a core from that of its nodes.
+ * sweep: derives the activity of a core from its nodes.
  *
  * In: changes of the nodes of one core in one invocation, in the order of their cycles; out: the
  * number of cycles in which a node worked, else was stalled on output, else on input. A change

@@ -78,7 +78,7 @@ struct loom_writer_options {
 	 */
 	struct loom_controls *controls;
 	/*
-	 * Sorts the records of a cycle, so that their order does not depend on that of the calls:
+	 * Sorts the records of a cycle, so that their order does not depend on the order of calls:
 	 * by epoch; configuration writes, starts, nodes, errors, ends; by core, node and lane.
 	 */
 	bool sort_cycles;

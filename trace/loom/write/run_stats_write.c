@@ -41,7 +41,7 @@ static void put_kind(FILE *out, uint8_t kind)
 	fprintf(out, "\"%s\"", loom_kind_name(kind, room));
 }
 
-/* These open, continue and close a list; null stands for "all". */
+/* These open, continue and close a list; null means "all". */
 static void list_next(FILE *out, bool *any)
 {
 	fputs(*any ? ", " : "[", out);

@@ -180,7 +180,7 @@ static int file_read(struct pallas_trace *trace, const char *path, char **shown,
 		       : pallas_file_read(trace->fd, path, *shown, most, bytes, size);
 }
 
-/* Reads a file into part->bytes and counts its memory and that of its tables. */
+/* Reads a file into part->bytes, and counts the memory of it and its tables. */
 static int part_load(struct pallas_trace *trace, struct pallas_part *part, const char *path,
 		     char **shown, struct cursor *c)
 {

@@ -122,7 +122,7 @@ void pallas_thread_unload(struct pallas_trace *trace, struct pallas_thread *thre
 /*
  * A string, the name of a region, or an attribute, for a thread of `archive`: definitions of the
  * archive, then of the main file (NULL: only these). Each step of a chain (region, then its name)
- * is a look-up of its own. NULL if there is none.
+ * is a separate look-up. NULL: not defined.
  */
 const char *pallas_string(const struct pallas_trace *trace, const struct pallas_archive *archive,
 			  uint32_t ref);
@@ -136,9 +136,9 @@ const char *pallas_part_string(const struct pallas_part *part, uint32_t ref);
 /* Compares rows that begin with their id or reference, for qsort() and bsearch(). */
 int pallas_by_id(const void *a, const void *b);
 
-/* The name of a location group; "" if it has none. */
+/* The name of a location group; "" without a name. */
 const char *pallas_group_name(const struct pallas_trace *trace, uint32_t id);
-/* The name of a thread; "" if it has none. */
+/* The name of a thread; "" without a name. */
 const char *pallas_thread_name(const struct pallas_trace *trace,
 			       const struct pallas_thread *thread);
 

@@ -37,8 +37,8 @@ uint32_t archive_writer_region(struct archive_writer *w, const char *name);
 uint32_t archive_writer_attribute(struct archive_writer *w, const char *name, uint8_t type);
 
 /*
- * Completes the present archive and begins that of the next process. Returns its id, or PALLAS_NONE
- * after one message.
+ * Completes the present archive and begins the archive of the next process. Returns its id, or
+ * PALLAS_NONE after one message.
  */
 uint32_t archive_writer_archive(struct archive_writer *w, const char *name);
 
