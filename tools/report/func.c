@@ -222,30 +222,14 @@ static void release(struct report *report)
 	thread_times_fini(&totals->times);
 }
 
-const struct report_kind report_func = {
-	.name = "func",
-	.columns = columns + 1,
-	.ncolumns = NCOLUMNS - 1,
-	.order = "wall",
-	.by = BY_ALL,
-	.size = sizeof(struct calls),
-	.more = sizeof(struct totals),
-	.init = init,
-	.listener = {.event = event},
-	.rows = rows,
-	.free = release,
-};
+/* Without --by, the table has no column for the group: it is of all threads. */
+#define FUNC_REPORT(groups, skipped)                                                               \
+	{                                                                                          \
+		.name = "func", .columns = columns + (skipped), .ncolumns = NCOLUMNS - (skipped),  \
+		.order = "wall", .by = (groups), .size = sizeof(struct calls),                     \
+		.more = sizeof(struct totals), .init = init, .listener = {.event = event},         \
+		.rows = rows, .free = release,                                                     \
+	}
 
-const struct report_kind report_func_by = {
-	.name = "func",
-	.columns = columns,
-	.ncolumns = NCOLUMNS,
-	.order = "wall",
-	.by = BY_THREAD,
-	.size = sizeof(struct calls),
-	.more = sizeof(struct totals),
-	.init = init,
-	.listener = {.event = event},
-	.rows = rows,
-	.free = release,
-};
+const struct report_kind report_func = FUNC_REPORT(BY_ALL, 1);
+const struct report_kind report_func_by = FUNC_REPORT(BY_THREAD, 0);

@@ -64,22 +64,22 @@ static void free_rows(struct cpu_times *times)
 
 static int list_spans(struct cpu_times *times)
 {
+	size_t n = 0;
+
+	for (size_t i = 0; i < times->nrows; i++)
+		for (size_t cpu = 0; cpu < times->rows[i].ncpus; cpu++)
+			n += times->rows[i].cpus[cpu].count > 0;
+	times->spans = calloc(n + 1, sizeof(*times->spans));
+	if (!times->spans)
+		return -ENOMEM;
 	for (size_t i = 0; i < times->nrows; i++) {
-		struct span_row *row = &times->rows[i];
+		const struct span_row *row = &times->rows[i];
 
-		for (size_t cpu = 0; cpu < row->ncpus; cpu++) {
-			struct cpu_span *span;
-
-			if (!row->cpus[cpu].count)
-				continue;
-			span = ARRAY_ADD(times->spans, times->nspans);
-			if (!span)
-				return -ENOMEM;
-			*span = (struct cpu_span){(uint32_t)i, (int32_t)cpu, row->cpus[cpu].ns,
-						  row->cpus[cpu].count};
-		}
-		free(row->cpus);
-		*row = (struct span_row){0};
+		for (size_t cpu = 0; cpu < row->ncpus; cpu++)
+			if (row->cpus[cpu].count)
+				times->spans[times->nspans++] =
+					(struct cpu_span){(uint32_t)i, (int32_t)cpu,
+							  row->cpus[cpu].ns, row->cpus[cpu].count};
 	}
 	free_rows(times);
 	return 0;
