@@ -2,19 +2,26 @@
 /*
  * processes: many short-lived processes, each forked, exec'd, and gone.
  *
- * A child executes this program again, names itself child-N, and exits with
+ * A child executes this program again (with -x 0 it does not), names itself child-N, and exits with
  * status N modulo 128, which its parent checks.
  */
 #include "workload.h"
 
-static long nprocesses = 2000, parallel = 4, child = -1;
+static long nprocesses = 2000, parallel = 4, execs = 1, child = -1;
 
 static const struct knob knobs[] = {
 	{'n', &nprocesses, "processes"},
 	{'j', &parallel, "alive at once"},
+	{'x', &execs, "1: each child executes a program"},
 	{'c', &child, "be the child of this number"},
 	{0, NULL, NULL},
 };
+
+static void be_child(long number)
+{
+	name_thread("child-%ld", number);
+	_exit((int)(number % 128));
+}
 
 static pid_t start_child(long number)
 {
@@ -25,6 +32,8 @@ static pid_t start_child(long number)
 	pid = fork();
 	must(pid >= 0, "fork");
 	if (pid == 0) {
+		if (!execs)
+			be_child(number);
 		execl("/proc/self/exe", "processes", "-c", text, (char *)NULL);
 		fail("exec: %s", strerror(errno));
 	}
@@ -38,10 +47,8 @@ int main(int argc, char **argv)
 	long i;
 
 	workload_begin(argc, argv, knobs);
-	if (child >= 0) {
-		name_thread("child-%ld", child);
-		_exit((int)(child % 128));
-	}
+	if (child >= 0)
+		be_child(child);
 	if (nprocesses < 1 || parallel < 1)
 		fail("-n and -j take 1 or more");
 	pids = calloc((size_t)nprocesses, sizeof(*pids));

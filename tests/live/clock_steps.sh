@@ -1,0 +1,81 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# The time of day is set forward and back while a recording runs: the events, their order and the length of
+# the window do not change, and the trace says by how much the clock was set. And a recorder in a time
+# namespace, which sees another monotonic clock, writes the clocks of the machine.
+# needs: root alone
+set -u
+cd "$T" || exit 1
+. "$S/tests/live/lib.sh"
+
+# Sets the time of day by some ms; what was added is in the file "off", to be taken back.
+cat >step.py <<'E'
+import sys, time
+ms = int(sys.argv[1])
+time.clock_settime(time.CLOCK_REALTIME, time.clock_gettime(time.CLOCK_REALTIME) + ms / 1000)
+old = int(open("off").read())
+open("off", "w").write(str(old + ms))
+E
+echo 0 >off
+set_back() {
+	local off
+	off=$(cat off)
+	[ "$off" = 0 ] || python3 step.py $((-off))
+}
+trap set_back EXIT
+monotonic() { python3 -c 'import time; print(time.clock_gettime_ns(time.CLOCK_MONOTONIC))'; }
+python3 step.py 0 2>/dev/null || skip "the time of day cannot be set here"
+
+for ms in 250 -250; do
+	name=by$ms
+	{
+		echo "before=$(monotonic)"
+		mkfifo "$name.gate"
+		WORKLOAD_REPORT=$T/$name.said WORKLOAD_GATE=$T/$name.gate "$WORKLOADS/sleepers" -n 4 -s 100 &
+		target=$!
+		"$RECORDER" -p $target -o $name >$name.log 2>&1 &
+		recorder=$!
+		wait_recording $name $recorder
+		: >"$name.gate"
+		python3 step.py $ms
+		wait $target || complain "$name: the workload failed"
+		wait $recorder || complain "$name: ovni-bpf ended with $?: $(cat $name.log)"
+		echo "after=$(monotonic) ms=$ms"
+	} >$name.report
+	cat $name.said >>$name.report
+	judge $name
+	facts $name <<'E'
+t0, t1 = int(trace.session["t0"]), int(trace.session["t1"])
+check(said["before"] < t0 < t1 < said["after"], said, t0, t1)
+step = int(trace.session["realtime"].get("step_ns", 0))
+print(name, "was set by", said["ms"], "ms; the trace says", step / 1e6)
+check(abs(step - said["ms"] * 1_000_000) < 20_000_000, "step_ns:", trace.session["realtime"])
+sleepers = [line for line in lines if "sleeps" in line]
+check(len(sleepers) == 4, "sleepers:", lines)
+for line in sleepers:
+    thread = trace.thread(line["tid"])
+    check(len(thread.leaves("sleeping")) >= line["sleeps"], thread, thread.stays)
+    check(all(a.clock <= b.clock for a, b in zip(thread.events, thread.events[1:])), thread, "goes back")
+E
+	"$B/bin/ovni-info" $name >info.log || complain "ovni-info: $(cat info.log)"
+	grep -q 'the clock of the machine was set by' info.log || complain "$name: ovni-info does not say it: $(grep when -A1 info.log)"
+	"$B/bin/ovni-check" --strict $name >check.log 2>&1 || complain "$name: $(tail -n 3 check.log)"
+done
+set_back
+expect "the time of day is as before" [ "$(cat off)" = 0 ]
+
+unshare --time --monotonic 5000 true 2>/dev/null || { echo "no time namespace can be made here"; finish; }
+before=$(monotonic)
+unshare --time --monotonic 5000 --fork "$RECORDER" -o space -- "$WORKLOADS/sleepers" -n 1 -s 5 >space.report 2>space.log ||
+	complain "space: $(cat space.log)"
+echo "before=$before after=$(monotonic)" >>space.report
+judge space
+facts space <<'E'
+t0, t1 = int(trace.session["t0"]), int(trace.session["t1"])
+check(said["before"] < t0 < t1 < said["after"], "the clocks of the namespace are in the trace:", said, t0, t1)
+clocks = [e.clock for s in trace.streams for e in s.events]
+check(t0 <= min(clocks) and max(clocks) <= t1, min(clocks), max(clocks), t0, t1)
+print("in a time namespace 5000 s ahead: window", t0 - said["before"], "ns after a clock outside of it")
+E
+finish
