@@ -50,6 +50,9 @@ openmpi-bin               mpirun
 libopenmpi-dev            mpicc
 valgrind                  valgrind
 libomp-dev                /usr/lib/llvm-*/lib/libomp.so
+chromium                  chromium
+chromium-driver           chromedriver
+fonts-dejavu-core         /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf
 '
 oracles='
 libboost-serialization1.74.0  /usr/lib/*/libboost_serialization.so.1.74.0

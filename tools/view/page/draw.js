@@ -52,7 +52,7 @@ class Painter {
 		let i = x0 | 0;
 		const last = x1 | 0;
 		if (i === last) {
-			shares[base + i] += Math.max(x1 - x0, 1e-6);
+			shares[base + i] += Math.max(x1 - x0, 1e-12);
 			return;
 		}
 		shares[base + i] += i + 1 - x0;
@@ -71,7 +71,7 @@ class Painter {
 		if (!(x1 >= x0) || x0 >= width)
 			return;
 		for (let i = x0 | 0; i < width; i++) {
-			const share = Math.max(Math.min(x1, i + 1) - Math.max(x0, i), 1e-6);
+			const share = Math.max(Math.min(x1, i + 1) - Math.max(x0, i), 1e-12);
 			total[i] += share;
 			if (share > best[i]) {
 				best[i] = share;

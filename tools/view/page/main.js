@@ -76,7 +76,7 @@ class View {
 			parts.push(meta.unfinished + ' streams not finished');
 		if (meta.detail.full)
 			parts.push('the detail ends at ' + seconds(meta.detail.last) + ' s (--limit)');
-		node.textContent = parts.join(' · ') || 'complete';
+		node.textContent = '· ' + (parts.join(' · ') || 'complete');
 		node.classList.toggle('bad', parts.length > 0);
 	}
 
@@ -445,7 +445,8 @@ class View {
 		context.fillStyle = painter.colours[RUNNING];
 		for (let i = 0; i < busy.ns.length && i * busy.width < this.end; i++) {
 			const h = busy.ns[i] / busy.width / ncpus * (height - 8);
-			context.fillRect(xOf(i * busy.width), bottom - h, Math.max(xOf((i + 1) * busy.width) - xOf(i * busy.width), 0.5), h);
+			const x0 = Math.floor(xOf(i * busy.width)), x1 = Math.ceil(xOf((i + 1) * busy.width));
+			context.fillRect(x0, bottom - h, Math.max(x1 - x0, 1), h);
 		}
 		context.strokeStyle = painter.ink;
 		context.lineWidth = 1;
@@ -645,6 +646,8 @@ class View {
 			this.chosenRow = row.key;
 			this.redraw();
 		}
+		if (marks.length === 2)
+			this.measure(...marks);
 		if (row && sel.length) {
 			const place = row.kind === 'thread' ? this.model.runAt(row.id, sel[0]) : -1;
 			const i = place < 0 ? -1 : this.model.byThread.order[place];
@@ -654,8 +657,6 @@ class View {
 				this.model.eachStay(row.id, sel[0], sel[0] + 1, (use, begin, end) =>
 					this.choose({ kind: 'stay', thread: row.id, use, begin, end }));
 		}
-		if (marks.length === 2)
-			this.measure(...marks);
 		if (wrong.length)
 			this.panel.clear(element('p', 'The link has values that this page does not have: ' + wrong.join(', ')));
 	}

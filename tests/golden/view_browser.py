@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: MIT
+"""
+view_browser: looks at pages of ovni-view in a headless Chromium; see view_browser.sh.
+
+    view_browser.py DIR BIN [PICTURES]     DIR has the traces and pages small, hour and turns
+"""
+import os
+import random
+import re
+import sys
+
+from browser import Browser
+from view_page import Page, report
+
+LEFT = 240
+COLOURS = {"running": (0x14, 0xa3, 0x7f), "runnable": (0xf2, 0xa9, 0x00), "asleep": (0xc3, 0xca, 0xd3),
+           "io": (0x3b, 0x8f, 0xd6), "paper": (255, 255, 255), "hatch": (0x6e, 0x6e, 0x6e)}
+top, bin_dir, pictures = sys.argv[1:4]
+wrong = []
+
+
+def check(what, condition, *shown):
+    if not condition:
+        wrong.append(" ".join([what] + [repr(s) for s in shown]))
+
+
+class Look:
+    """One page in the browser."""
+
+    def __init__(self, browser, name):
+        self.browser, self.name = browser, name
+        browser.open("%s/%s.html" % (top, name))
+        browser.ready()
+
+    def state(self):
+        return self.browser.run("return view.state()")
+
+    def row(self, key):
+        """y of the middle of the bar of a row, in the canvas and in the window."""
+        return self.browser.run("""
+            const row = view.rowOf.get(arguments[0]), box = view.bars.getBoundingClientRect();
+            return [row.y - view.main.scrollTop + 9, row.y - view.main.scrollTop + 9 + box.top];""", key)
+
+    def x(self, t):
+        state = self.state()
+        width = self.browser.run("return view.width")
+        return LEFT + (t - state["t0"]) / (state["t1"] - state["t0"]) * width
+
+    def pixel(self, t, key, down=0):
+        return tuple(self.browser.run("""
+            view.draw();
+            return Array.from(view.bars.getContext('2d').getImageData(arguments[0], arguments[1], 1, 1).data).slice(0, 3)""",
+                                      int(self.x(t)), int(self.row(key)[0] + down)))
+
+    def click(self, t, key):
+        self.browser.pointer(("move", int(self.x(t)), int(self.row(key)[1])), ("down",), ("up",))
+        self.settle()
+
+    def settle(self):
+        """Two frames: the one asked for has been drawn then."""
+        self.browser.run_async("const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()));")
+
+    def panel(self):
+        return self.browser.text("#panel")
+
+    def picture(self, name):
+        if pictures:
+            self.settle()
+            self.browser.screenshot(os.path.join(pictures, name + ".png"))
+
+
+def near(a, b):
+    return all(abs(x - y) <= 3 for x, y in zip(a, b))
+
+
+def sums_of(page, key):
+    """The stays of a row, by the words of the page."""
+    out = []
+    for thread, use, begin, end in page.all_stays():
+        if "t" + page.meta["threads"][thread]["tid"] == key:
+            words = page.meta["uses"][use]
+            out.append((words["state"] + (": " + words["reason"] if words["reason"] else ""), begin, end))
+    return out
+
+
+def look_at_sums(browser, name):
+    look, page = Look(browser, name), Page("%s/%s.html" % (top, name))
+    end = page.meta["end"]
+    random.seed(3)
+    windows = [(0, end)] + [sorted(random.randint(0, end) for _ in range(2)) for _ in range(20)]
+    for key in ["t" + thread["tid"] for thread in page.meta["threads"]]:
+        stays = sums_of(page, key)
+        for t0, t1 in windows:
+            want = {}
+            for use, a, b in stays:
+                ns = min(b, t1) - max(a, t0)
+                if ns > 0:
+                    want[use] = want.get(use, 0) + ns
+            got = browser.run("return view.sum(arguments[0], arguments[1], arguments[2])", key, t0, t1)
+            check("%s: sums of %s" % (name, key), {k: v for k, v in got.items() if v} == want, (t0, t1), got, want)
+    cpus = {}
+    for row in report(bin_dir, "cpu", "%s/%s" % (top, name)):
+        if row["who"].endswith(")"): # a thread; else idle, unknown, ...
+            cpus["c" + row["cpu"]] = cpus.get("c" + row["cpu"], 0) + int(row["time"])
+    for cpu in page.meta["cpus"]:
+        key = "c%d" % cpu["cpu"]
+        if cpu["cpu"] >= 0 and key in cpus:
+            got = browser.run("return view.sum(arguments[0], 0, 1e15).busy", key)
+            check("%s: busy time of %s" % (name, key), got == cpus[key], got, cpus[key])
+    check("%s: CPUs were compared" % name, cpus)
+    return look
+
+
+def look_at_small(browser):
+    look = look_at_sums(browser, "small")
+    ms = 1000000
+    check("lost events in the header", "5 EVENTS LOST" in browser.text("#state"), browser.text("#state"))
+    # shapes and colours of thread 7
+    for t, down, colour in ((0.5, 0, "running"), (0.5, -5, "running"), (2.5, -5, "runnable"), (5, 0, "asleep"),
+                            (5, -5, "paper"), (6.2, -5, "runnable"), (7.5, 0, "io"), (7.5, 5, "paper"), (9.5, -5, "running")):
+        got = look.pixel(t * ms, "t7", down)
+        check("colour at %s ms" % t, near(got, COLOURS[colour]), got, colour)
+    for key in "t7", "c1":
+        column = {look.pixel((8.2 + i / 40) * ms, key) for i in range(20)}
+        check("the gap is hatched on " + key, column & {COLOURS["hatch"]} or any(
+            abs(c[0] - c[1]) < 4 and 90 < c[0] < 190 for c in column), column)
+        check("the gap has no colour of a state on " + key, COLOURS["running"] not in column, column)
+    look.picture("small")
+    # hostile names are text
+    check("hostile names as text", "<img_src=x_onerror=alert(2)>" in browser.text("#rows").replace(" ", "_"), browser.text("#rows"))
+    check("no image, no further script", browser.run("return [document.images.length, "
+          "document.querySelectorAll('script:not([data-kind])').length]") == [0, 1])
+    check("direction marks are shown", "U+202E" in browser.text("#rows"))
+    # a run: length, why it ended, taker, waker, wait
+    look.click(6.7 * ms, "t7")
+    said = look.panel()
+    for words in ("busy (7) ran on CPU 1 for 500 us", "from 0.006500000 s", "woken by", "waited 500 us for a CPU",
+                  "Then it slept (io)", "The CPU became idle"):
+        check("the sentence of a run", words in said, words, said)
+    browser.keys("b") # its waker was on its CPU then
+    check("b goes to the waker", "</script>" in look.panel() and "ran on CPU 0" in look.panel(), look.panel())
+    look.click(6.7 * ms, "t7")
+    browser.keys("O")
+    check("O goes to the run before", "for 1 ms, from 0.003000000" in look.panel(), look.panel())
+    look.click(1.9 * ms, "t7")
+    check("preempted by", "preempted by </script>" in look.panel(), look.panel())
+    browser.keys("t")
+    check("t goes to the taker", "from 0.002000001 s" in look.panel(), look.panel())
+    look.click(2.5 * ms, "t7")
+    check("the sentence of a wait", "runnable (preempted) for 1 ms" in look.panel() and "where it ran next" in look.panel(), look.panel())
+    look.click(5.5 * ms, "c1")
+    check("a CPU without a thread", "no thread of this page for 2.5 ms" in look.panel(), look.panel())
+    look.click(8.5 * ms, "c1")
+    check("the sentence of a gap", "5 events of CPU 1 lost" in look.panel(), look.panel())
+    # the call of 2.5 ms: half running, the rest runnable
+    y = look.row("t7")[1] + 14
+    browser.pointer(("move", int(look.x(1.2 * ms)), int(y)), ("down",), ("up",))
+    calls = {row["function"]: row for row in report(bin_dir, "func", top + "/small")}
+    for use, column in ("running", "on_cpu"), ("runnable", "runnable"):
+        ns = int(calls["solve"][column])
+        words = "%s ms" % (("%.6f" % (ns / 1e6)).rstrip("0").rstrip("."))
+        check("the sentence of a call has the " + use, words in look.panel(), words, look.panel())
+    look.picture("small-call")
+    check("no errors", not (errors := browser.errors()), errors)
+
+
+def look_at_gestures(browser):
+    look, end = Look(browser, "turns"), Page(top + "/turns.html").meta["end"]
+    middle = browser.run("const b = view.bars.getBoundingClientRect(); return [b.left + 800, b.top + 60]")
+    at = lambda: browser.run("return view.timeAt(800)")
+    before, state = at(), look.state()
+    for _ in range(3):
+        browser.wheel(int(middle[0]), int(middle[1]), -240)
+        look.settle()
+    after = look.state()
+    check("the wheel zooms in", after["t1"] - after["t0"] < (state["t1"] - state["t0"]) / 2, after)
+    check("the wheel keeps the time under the pointer", abs(at() - before) < (after["t1"] - after["t0"]) / 300, before, at())
+    browser.pointer(("move", int(middle[0]), int(middle[1])), ("down",), ("move", int(middle[0]) - 200, int(middle[1])), ("up",))
+    moved = look.state()
+    share = (moved["t0"] - after["t0"]) / (after["t1"] - after["t0"]) * browser.run("return view.width")
+    check("a drag moves by as many pixels", abs(share - 200) < 2, share)
+    for key, test in (("d", lambda a, b: b["t0"] > a["t0"]), ("a", lambda a, b: b["t0"] < a["t0"]),
+                      ("w", lambda a, b: b["t1"] - b["t0"] < a["t1"] - a["t0"]), ("s", lambda a, b: b["t1"] - b["t0"] > a["t1"] - a["t0"])):
+        a = look.state()
+        browser.keys(key)
+        look.settle()
+        check("the key " + key, test(a, look.state()), a["t0"], look.state()["t0"])
+    browser.run("view.choose(undefined)")
+    browser.keys("f")
+    look.settle()
+    check("f shows the whole trace", (look.state()["t0"], look.state()["t1"]) == (0, end), look.state())
+    # measure by Shift and drag: the sums of ovni-report between the two clocks
+    browser.call("POST", "/actions", {"actions": [
+        {"type": "key", "id": "keys", "actions": [{"type": "keyDown", "value": "\ue008"}] + [{"type": "pause"}] * 4 + [{"type": "keyUp", "value": "\ue008"}]},
+        {"type": "pointer", "id": "mouse", "actions": [
+            {"type": "pause"}, {"type": "pointerMove", "x": 500, "y": int(middle[1]), "origin": "viewport"}, {"type": "pointerDown", "button": 0},
+            {"type": "pointerMove", "x": 900, "y": int(middle[1]), "origin": "viewport"}, {"type": "pointerUp", "button": 0}]}]})
+    marks = look.state()["marks"]
+    check("Shift and drag measures", len(marks) == 2 and marks[0] < marks[1], marks)
+    origin = int(Page(top + "/turns.html").meta["origin"])
+    if len(marks) == 2:
+        sums = {}
+        for row in report(bin_dir, "why", "--from", str(origin + marks[0]), "--to", str(origin + marks[1]), top + "/turns"):
+            key = row["state"] + (": " + row["reason"] if row["reason"] else "")
+            sums[key] = sums.get(key, 0) + int(row["time"])
+        heads, cells = browser.run("""return [Array.from(document.querySelectorAll('#panel th'), (n) => n.textContent),
+            Array.from(document.querySelectorAll('#panel tr:nth-child(2) td'), (n) => n.textContent)]""")
+        check("a table of the measure", len(heads) > 3, heads)
+        unit = {"ns": 1, "us": 1000, "ms": 1000000, "s": 1000000000}
+        got = {}
+        for head, cell in zip(heads[1:], cells[1:]):
+            number, name = cell.split()
+            whole, _, part = number.partition(".")
+            got[head] = int(whole) * unit[name] + int((part + "0" * 9)[:9]) * unit[name] // 10 ** 9
+        check("the table has the sums of ovni-report", got == sums, got, sums)
+    look.picture("turns-measure")
+    # a link gives the same state anew
+    browser.run("view.show(arguments[0], arguments[1])", end * 0.4, end * 0.41)
+    look.settle()
+    runs = Page(top + "/turns.html").runs
+    run = next(r for r in sorted(runs, key=lambda r: r.begin) if r.begin > end * 0.402 and r.end < end * 0.408 and r.end - r.begin > 30000)
+    tid = "t%d" % (100 + run.thread)
+    look.click((run.begin + run.end) / 2, tid)
+    check("a click selects the run", "from %d.%09d s" % divmod(run.begin, 10 ** 9) in look.panel(), run, look.panel())
+    state, said = look.state(), look.panel()
+    browser.wait(lambda: "sel=" in browser.run("return location.hash"), 10)
+    link = browser.run("return location.hash")
+    browser.call("POST", "/url", {"url": "about:blank"})
+    browser.call("POST", "/url", {"url": "file://%s/turns.html%s" % (top, link)})
+    browser.ready()
+    look.settle()
+    again = look.state()
+    check("a link shows the same time", abs(again["t0"] - state["t0"]) < 2 and abs(again["t1"] - state["t1"]) < 2, state, again)
+    check("a link selects the same run", look.panel() == said and again["chosenRow"] == tid, look.panel(), said)
+    look.picture("turns-run")
+    browser.run("location.hash = '#t=nonsense&row=t1&unknown=1'")
+    browser.wait(lambda: "does not have: t=nonsense, row=t1" in look.panel(), 10)
+    # search, help, dark
+    browser.keys("/")
+    browser.keys("turn103")
+    check("the search finds the thread", "1 found" in look.panel() and "turn103 (103)" in look.panel(), look.panel())
+    browser.keys("\ue00c")
+    browser.keys("?")
+    check("? shows the keys", "Shift and drag" in browser.text("#help") and browser.run("return !document.getElementById('help').hidden"))
+    browser.keys("\ue00c")
+    browser.run("view.show(0, view.end); document.getElementById('theme').click()")
+    look.settle()
+    check("dark paper", look.pixel(end * 1.04, "t100", 7) == (0x15, 0x18, 0x1c) or look.state(), look.pixel(end, "t100", 8))
+    look.picture("turns-dark")
+    check("no errors", not (errors := browser.errors()), errors)
+
+
+def look_at_hour(browser):
+    look = Look(browser, "hour")
+    x = look.x(1800 * 10 ** 9)
+    row = browser.run("""view.draw();
+        const d = view.bars.getContext('2d').getImageData(arguments[0] - 2, arguments[1], 5, 1).data, out = [];
+        for (let i = 0; i < d.length; i += 4) out.push([d[i], d[i + 1], d[i + 2]]);
+        return out;""", int(x), int(look.row("t1")[0]))
+    check("a run of 2 us in an hour is seen", any(near(pixel, COLOURS["running"]) for pixel in row), row)
+
+
+def look_at_damage(browser):
+    text = open(top + "/turns.html", encoding="utf-8").read()
+    sections = list(re.finditer(r'data-kind="(\w+)">([^<]*)<', text))
+    kinds = [s.group(1) for s in sections]
+    stays = sections[kinds.index("stays")]
+    middle = (stays.start(2) + stays.end(2)) // 2
+    with open(top + "/flipped.html", "w", encoding="utf-8") as file:
+        file.write(text[:middle] + ("A" if text[middle] != "A" else "B") + text[middle + 1:])
+    look = Look(browser, "flipped")
+    check("a damaged block", "1 block of the page damaged" in browser.text("#state"), browser.text("#state"))
+    check("the other blocks work", look.state()["runs"] == len(Page(top + "/turns.html").runs), look.state()["runs"])
+    browser.errors()
+    with open(top + "/short.html", "w", encoding="utf-8") as file:
+        file.write(text[:(sections[0].start(2) + sections[0].end(2)) // 2])
+    browser.open(top + "/short.html")
+    browser.wait(lambda: "cannot be read" in browser.text("#state"), 30)
+    browser.errors()
+    browser.cdp("Page.addScriptToEvaluateOnNewDocument", {"source": "delete window.DecompressionStream"})
+    browser.open(top + "/turns.html")
+    browser.wait(lambda: "too old" in browser.text("#state"), 30)
+
+
+def main():
+    folder = top + "/browser"
+    os.mkdir(folder)
+    browser = Browser(folder)
+    try:
+        look_at_small(browser)
+        look_at_gestures(browser)
+        look_at_hour(browser)
+        look_at_damage(browser)
+    finally:
+        browser.close()
+    print("\n".join(wrong) or "the pages are as they should be")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

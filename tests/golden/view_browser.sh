@@ -1,0 +1,95 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# The page of ovni-view in a real browser, a headless Chromium, by real events of mouse, wheel and
+# keys: no error of a script and nothing refused by the content policy; sums equal to ovni-report;
+# pixels of states, gaps and short runs; selection, measure, search, links; hostile names; pages that
+# are cut or damaged, and a browser that is too old. VIEW_SHOTS=DIR keeps pictures.
+# long: starts a browser and waits for its pictures
+set -eu
+if ! command -v chromium >/dev/null || ! command -v chromedriver >/dev/null; then
+	echo "no chromium or no chromedriver: the page is not looked at"
+	exit 77
+fi
+cd "$T"
+make_trace() { python3 "$S/tests/golden/tools_make.py" "$1"; }
+make_trace small <<'END'
+thread n 1 7 bpf.name="busy" bpf.session={"lost":"5","hostname":"h"} ovni.mark={"0":{"title":"Function","chan_type":"stack","labels":{"1":"solve","2":"inner"}}}
+0 OHx i32:0 i32:-1 u64:0
+1000000 OM[ i64:1 i32:0
+1500000 OM[ i64:2 i32:0
+1800000 OM] i64:2 i32:0
+2000000 OHp u16:6 i32:8
+2000000 OHw i32:-1
+3000000 OAs i32:1
+3000000 OHr
+3500000 OM] i64:1 i32:0
+4000000 OHp u16:1 i32:0
+6000000 OHw i32:8
+6500000 OHr
+7000000 OHp u16:3 i32:0
+8000000 OHw i32:-2
+8000001 OHr
+8100000 OM[ i64:5 i32:92
+8800000 OM] i64:5 i32:92
+10000000 OHe
+thread n 1 8 bpf.name="</script><script>alert(1)</script><img_src=x_onerror=alert(2)>"
+0 OHx i32:-1 i32:-1 u64:0
+0 OHp u16:0 i32:0
+1000000 OHw i32:7
+2000001 OAs i32:0
+2000001 OHr
+7000000 OHp u16:2 i32:0
+9000000 OHp u16:2 i32:0
+9000000 OHw i32:7
+10000000 OAs i32:-1
+10000000 OHr
+10000000 OHe
+thread n 1 9 bpf.name="\u202eevil\u001b[31m"
+5000000 OHx i32:3 i32:7 u64:0
+5002000 OHp u16:1 i32:0
+10000000 OHe
+END
+# One run of 2 us in an hour.
+make_trace hour <<'END'
+thread n 1 1 bpf.name="short"
+0 OHx i32:-1 i32:-1 u64:0
+0 OHp u16:1 i32:0
+1800000000000 OHw i32:-2
+1800000000000 OAs i32:0
+1800000000001 OHr
+1800000002001 OHp u16:1 i32:0
+3600000000000 OHe
+END
+# Ten threads on two CPUs take turns; every wake-up has a waker.
+python3 - <<'PYTHON' | make_trace turns
+import random
+random.seed(7)
+events = {tid: ["0 OHx i32:-1 i32:-1 u64:0", "0 OHp u16:1 i32:0"] for tid in range(100, 110)}
+asleep, at, now = {tid: 0 for tid in events}, [10, 20], 0
+for turn in range(6000):
+    cpu = at.index(min(at))
+    now = at[cpu]
+    free = [tid for tid, since in asleep.items() if since < now]
+    if not free:
+        at[cpu] += 5000
+        continue
+    tid = random.choice(free)
+    woken = random.randint(asleep[tid], now)
+    length = random.choice((300, 5000, 40000, 900000))
+    why = random.choice((1, 1, 2, 3))
+    events[tid] += ["%d OHw i32:%d" % (woken, random.choice(list(events) + [-2, 0])), "%d OAs i32:%d" % (now + 1, cpu),
+                    "%d OHr" % (now + 1), "%d OHp u16:%d i32:0" % (now + length, why)]
+    asleep[tid] = now + length
+    at[cpu] = now + length + random.choice((1, 1, 2000))
+last = max(asleep.values()) + 1000
+for tid, lines in events.items():
+    print('thread n 1 %d bpf.name="turn%d"' % (tid, tid), *lines, "%d OHe" % last, sep="\n")
+PYTHON
+for name in small hour turns; do
+	status=0
+	"$B/bin/ovni-view" "$name" 2>said || status=$?
+	[ $status = 0 ] || [ $status = 3 ] || { cat said; exit 1; }
+done
+python3 -B "$S/tests/golden/view_page.py" turns.html "$B/bin" turns
+python3 -B "$S/tests/golden/view_browser.py" "$PWD" "$B/bin" "${VIEW_SHOTS:-}"
