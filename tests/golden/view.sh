@@ -119,7 +119,7 @@ assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval
 PYTHON
 
 # Traces of other programs, of all models.
-for name in syn-random-06 syn-kernel-switches syn-system-same-ids syn-nodes-tampi-mpi-nosv-random; do
+for name in syn-random-06 syn-kernel-switches syn-nodes-tampi-mpi-nosv-random; do
 	view 0 -o v.html "$CONFORMANCE/emu/$name/trace"
 	agree v.html "$CONFORMANCE/emu/$name/trace"
 done

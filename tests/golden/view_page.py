@@ -69,7 +69,7 @@ def columns(data, n):
 def sections(path):
     text = open(path, encoding="utf-8").read()
     for kind, data in re.findall(r'<script type="application/octet-stream" data-kind="(\w+)">([\w+/=]*)</script>', text):
-        yield kind, zlib.decompress(base64.b64decode(data, validate=True), -15)
+        yield kind, zlib.decompress(base64.b64decode(data, validate=True))
 
 
 def read_runs(data):

@@ -15,9 +15,17 @@ static const char *loom_name(const struct source *source, uint32_t stream)
 	return loom ? loom : "";
 }
 
+#define TID_SHARED (HASH_NONE - 1) /* threads of several processes of a loom have it */
+
+static struct hash_key key_of(uint32_t loom, int64_t tid)
+{
+	return (struct hash_key){.a = (uint64_t)tid, .b = loom};
+}
+
 int actors_init(struct actors *a, const struct source *source)
 {
 	size_t n = source->trace.nstreams;
+	uint32_t *at;
 	int err;
 
 	memset(a, 0, sizeof(*a));
@@ -43,6 +51,10 @@ int actors_init(struct actors *a, const struct source *source)
 			*loom = name;
 		}
 		a->loom_of[stream] = (uint32_t)(a->nlooms - 1);
+		at = hash_at(&a->by_tid, key_of(a->loom_of[stream], source->owners[stream].tid));
+		if (!at)
+			goto lack;
+		*at = *at == HASH_NONE ? stream : TID_SHARED;
 	}
 	return 0;
 lack:
@@ -62,49 +74,52 @@ void actors_fini(struct actors *a)
 	memset(a, 0, sizeof(*a));
 }
 
-uint32_t actors_find(struct actors *a, uint32_t stream, int32_t tid)
+/* The number of a thread without a stream. */
+static uint32_t number_other(struct actors *a, uint32_t stream, int32_t tid)
 {
-	const struct hash_key key = {.a = (uint64_t)tid,
-				     .b = (uint64_t)a->source->owners[stream].pid,
-				     .c = a->loom_of[stream]};
-	uint32_t *at = hash_at(&a->by_tid, key);
+	uint32_t *at = hash_at(&a->by_tid, key_of(a->loom_of[stream], tid));
 	struct actor *other;
-	int64_t found;
 
 	if (!at)
 		return UINT32_MAX;
-	if (*at != HASH_NONE)
-		return *at;
-	found = state_walk_find(&a->walk, stream, tid);
-	if (found < 0) {
-		/* one number for all processes of a loom */
-		const struct hash_key outside = {.a = (uint64_t)tid, .b = UINT64_MAX, .c = key.c};
-		uint32_t *shared = hash_at(&a->by_tid, outside);
-
-		if (!shared)
+	if (*at == HASH_NONE) {
+		other = ARRAY_ADD(a->others, a->nothers);
+		if (!other)
 			return UINT32_MAX;
-		if (*shared == HASH_NONE) {
-			other = ARRAY_ADD(a->others, a->nothers);
-			if (!other)
-				return UINT32_MAX;
-			*other = (struct actor){stream, tid};
-			*shared = (uint32_t)(a->source->trace.nstreams + a->nothers - 1);
-		}
-		found = *shared;
-		at = hash_at(&a->by_tid, key);
-		if (!at)
-			return UINT32_MAX;
+		*other = (struct actor){stream, tid};
+		*at = (uint32_t)(a->source->trace.nstreams + a->nothers - 1);
 	}
-	*at = (uint32_t)found;
 	return *at;
+}
+
+uint32_t actors_find(struct actors *a, uint32_t stream, int32_t tid)
+{
+	uint32_t loom = a->loom_of[stream], found;
+	struct known_tid *known = &a->known_tids[(uint32_t)tid % ACTORS_KNOWN];
+	int64_t of_process;
+
+	if (known->tid == tid && known->loom == loom)
+		return known->number;
+	found = hash_get(&a->by_tid, key_of(loom, tid));
+	if (found == TID_SHARED) {
+		of_process = state_walk_find(&a->walk, stream, tid);
+		return of_process < 0 ? UINT32_MAX : (uint32_t)of_process;
+	}
+	if (found == HASH_NONE)
+		found = number_other(a, stream, tid);
+	*known = (struct known_tid){tid, loom, found};
+	return found;
 }
 
 uint32_t actors_cpu(struct actors *a, uint32_t stream, int32_t cpu)
 {
-	const struct hash_key key = {.a = (uint64_t)(int64_t)cpu, .b = a->loom_of[stream]};
-	uint32_t *at = hash_at(&a->by_cpu, key);
+	uint32_t loom = a->loom_of[stream], *at;
+	uint32_t *known = &a->known_cpus[(uint32_t)cpu % ACTORS_KNOWN];
 	struct cpu_row *row;
 
+	if (*known < a->ncpus && a->cpus[*known].cpu == cpu && a->cpus[*known].loom == loom)
+		return *known;
+	at = hash_at(&a->by_cpu, key_of(loom, cpu));
 	if (!at)
 		return UINT32_MAX;
 	if (*at == HASH_NONE) {
@@ -114,5 +129,6 @@ uint32_t actors_cpu(struct actors *a, uint32_t stream, int32_t cpu)
 		*row = (struct cpu_row){a->loom_of[stream], cpu};
 		*at = (uint32_t)(a->ncpus - 1);
 	}
+	*known = *at;
 	return *at;
 }

@@ -17,6 +17,13 @@ struct actor {		 /* without a stream */
 	int32_t tid;
 };
 
+#define ACTORS_KNOWN 1024 /* found without the hash */
+
+struct known_tid {
+	int32_t tid; /* 0: none */
+	uint32_t loom, number;
+};
+
 struct cpu_row {
 	uint32_t loom;
 	int32_t cpu; /* index in the loom, CPU_VIRTUAL or CPU_NONE */
@@ -31,10 +38,12 @@ struct actors {
 	size_t nlooms;
 	struct actor *others; /* number: streams + index */
 	size_t nothers;
-	struct hash by_tid;   /* (loom, tid, pid): number */
+	struct hash by_tid;   /* (loom, tid): number */
 	struct cpu_row *cpus; /* in the order of their first use */
 	size_t ncpus;
-	struct hash by_cpu; /* (loom, cpu) */
+	struct hash by_cpu; /* (loom, cpu): row */
+	struct known_tid known_tids[ACTORS_KNOWN];
+	uint32_t known_cpus[ACTORS_KNOWN];
 };
 
 /* Returns 0, or -errno after one message; actors_fini() must follow in both cases. */

@@ -57,24 +57,49 @@ struct thread_track {
 
 /* ---- overview ---- */
 
-static void density_add(struct density *d, int64_t from, int64_t to)
+/* Adds the whole buckets to the sums. */
+static void density_settle(struct density *d)
+{
+	int64_t whole = 0;
+
+	for (size_t i = 0; i < DENSITY_BUCKETS; i++) {
+		whole += d->whole[i];
+		d->ns[i] = clock_sum(d->ns[i], whole * d->width);
+	}
+	memset(d->whole, 0, sizeof(d->whole));
+}
+
+/* Makes the buckets wide enough for `to`. */
+static void density_widen(struct density *d, int64_t to)
 {
 	if (!d->width)
 		d->width = 1;
 	while (to / d->width >= DENSITY_BUCKETS) {
+		density_settle(d);
 		for (size_t i = 0; i < DENSITY_BUCKETS / 2; i++)
-			d->ns[i] = d->ns[2 * i] + d->ns[2 * i + 1];
+			d->ns[i] = clock_sum(d->ns[2 * i], d->ns[2 * i + 1]);
 		memset(d->ns + DENSITY_BUCKETS / 2, 0, sizeof(d->ns) / 2);
 		d->width *= 2;
 	}
-	while (from < to) {
-		int64_t bucket = from / d->width, edge = (bucket + 1) * d->width;
+	d->end = d->width * DENSITY_BUCKETS;
+}
 
-		if (edge > to)
-			edge = to;
-		d->ns[bucket] = clock_sum(d->ns[bucket], edge - from);
-		from = edge;
+static void density_add(struct density *d, int64_t from, int64_t to)
+{
+	int64_t first, last;
+
+	if (to >= d->end)
+		density_widen(d, to);
+	first = from / d->width;
+	last = to / d->width;
+	if (first == last) {
+		d->ns[first] += to - from;
+		return;
 	}
+	d->ns[first] += (first + 1) * d->width - from;
+	d->ns[last] += to - last * d->width;
+	d->whole[first + 1]++;
+	d->whole[last]--;
 }
 
 /* ns since the first event; the clocks of a damaged trace may be anything. */
@@ -150,17 +175,16 @@ static int end_stay(struct collect *c, uint32_t stream, struct stay stay)
 	return err;
 }
 
-/* Compares with thread_times.h whether the use of the thread's time has changed. */
-static int follow_use(struct collect *c, uint32_t stream)
+/* The use of the thread's time from now on, as thread_times.h has it. */
+static int follow_use(struct collect *c, uint32_t stream, enum time_use use)
 {
 	struct thread_track *t = &c->threads[stream];
-	const struct thread_time *now = &c->times.threads[stream];
-	struct stay stay = {t->since, now->since, t->use};
+	struct stay stay = {t->since, c->now, t->use};
 
-	if (now->use == t->use)
+	if (use == t->use)
 		return 0;
-	t->use = (uint8_t)now->use;
-	t->since = now->since;
+	t->use = (uint8_t)use;
+	t->since = c->now;
 	if (stay.use == TIME_RUNNING || stay.use == TIME_NONE || stay.end <= stay.begin)
 		return 0;
 	return end_stay(c, stream, stay);
@@ -493,12 +517,12 @@ static int take_event(void *arg, const struct intervals *intervals, uint32_t str
 	}
 	if ((ev->model == 'O' && ev->category == 'H') ||
 	    (ev->model == 'K' && ev->category == 'C')) {
-		thread_times_step(&c->times, intervals, stream, ev);
-		if (ev->model == 'O' && ev->value == 'C') {
-			child = wait_newborn(intervals, stream, ev);
-			return child >= 0 ? follow_use(c, (uint32_t)child) : 0;
-		}
-		return follow_use(c, stream);
+		if (ev->clock > c->now)
+			c->now = ev->clock;
+		if (ev->model == 'K' || ev->value != 'C')
+			return follow_use(c, stream, time_use_now(intervals, stream));
+		child = wait_newborn(intervals, stream, ev);
+		return child >= 0 ? follow_use(c, (uint32_t)child, TIME_WAITING + WAIT_NEWBORN) : 0;
 	}
 	return take_call(c, stream, ev);
 }
@@ -508,10 +532,6 @@ static int start(struct collect *c)
 	size_t n = c->source->trace.nstreams;
 	int err = actors_init(&c->actors, c->source);
 
-	if (err)
-		return err;
-	/* the stays of the whole trace: a page may have only a part */
-	err = thread_times_init(&c->times, c->source, INT64_MIN, INT64_MAX);
 	if (err)
 		return err;
 	err = run_block_init(&c->runs, n);
@@ -530,11 +550,9 @@ static int finish(struct collect *c, const struct intervals *intervals)
 {
 	int err = 0;
 
-	thread_times_finish(&c->times, intervals);
 	for (uint32_t i = 0; i < c->source->trace.nstreams && err == 0; i++) {
 		struct thread_track *t = &c->threads[i];
 
-		/* thread_times_finish() ends the last stay at the end of the trace */
 		if (t->use != TIME_NONE && t->use != TIME_RUNNING && c->end > t->since)
 			err = end_stay(c, i, (struct stay){t->since, c->end, t->use});
 		if (err == 0)
@@ -546,6 +564,8 @@ static int finish(struct collect *c, const struct intervals *intervals)
 	}
 	if (err)
 		return err;
+	density_settle(&c->busy);
+	density_settle(&c->runnable);
 	err = run_block_flush(&c->runs, c->actors.ncpus, &c->actors, c->page);
 	if (err)
 		return err;
@@ -578,7 +598,7 @@ int collect_trace(struct collect *c, const struct source *source, struct filter 
 		log_error("%s: no event to show", source->trace.path);
 		return -ENODATA;
 	}
-	c->end = c->origin;
+	c->end = c->now = c->origin;
 	err = start(c);
 	if (err)
 		return err;
@@ -611,6 +631,5 @@ void collect_fini(struct collect *c)
 	columns_fini(&c->points);
 	columns_fini(&c->gaps);
 	run_block_fini(&c->runs);
-	thread_times_fini(&c->times);
 	actors_fini(&c->actors);
 }

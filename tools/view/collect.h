@@ -20,9 +20,11 @@
 #define DENSITY_BUCKETS 2048
 #define CLOCK_MOST	(1ll << 52) /* ns, 52 days: differences fit into the numbers of a browser */
 
-struct density {       /* sum of a state over time, in ns */
-	int64_t width; /* of a bucket */
+struct density {	    /* sum of a state over time, in ns */
+	int64_t width, end; /* of a bucket, a power of two; of all buckets */
 	int64_t ns[DENSITY_BUCKETS];
+	/* Not in ns yet: how many more stays cover all of a bucket than of the one before. */
+	int64_t whole[DENSITY_BUCKETS + 1];
 };
 
 struct thread_track; /* the present state of a thread */
@@ -32,7 +34,6 @@ struct collect {
 	struct filter *filter;
 	struct page_file *page;
 	struct actors actors;
-	struct thread_times times;
 	struct run_block runs;
 	struct columns stays, calls, points, gaps;
 	int64_t stay_at, call_at, point_at; /* clocks of the entries before */
@@ -44,7 +45,7 @@ struct collect {
 	uint64_t limit;	     /* bytes of the sections */
 	int64_t first, last; /* clocks of the part in detail */
 	int64_t origin;	     /* clock of the first event */
-	int64_t end;	     /* clock of the last one */
+	int64_t end, now;    /* clocks of the last event, and of the last one of a state */
 	bool full;	     /* the limit is reached; `last` is where */
 	uint64_t ngaps, nstays, ncalls, npoints;
 };

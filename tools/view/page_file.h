@@ -3,10 +3,10 @@
  * page_file: the HTML file: the constant page, and the data of a trace in it.
  *
  * In: sections of bytes, each of a kind; out: one file, in which each section is a data element,
- * deflated without a header and in base64. Nothing from a trace stands in the HTML in another form.
- * Sections stay in memory until the file is written, since the first one is known last.
- * Invariant: the file appears under its name only when it is complete, with mode 0644 at most.
- * Specification: view.md 1, 5 and 8.
+ * in the format of zlib, whose checksum shows damage, and in base64. Nothing from a trace stands in
+ * the HTML in another form. Sections stay in memory until the file is written, since the first one
+ * is known last. Invariant: the file appears under its name only when it is complete, with mode
+ * 0644 at most. Specification: view.md 1, 5 and 8.
  */
 #ifndef TOOLS_VIEW_PAGE_FILE_H
 #define TOOLS_VIEW_PAGE_FILE_H

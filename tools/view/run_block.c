@@ -75,19 +75,15 @@ static int sort_by_cpu(struct run_block *b, size_t ncpus)
 	return 0;
 }
 
-static void put_thread(struct columns *columns, uint32_t *recent, uint32_t *nrecent,
-		       uint32_t stream)
+/* `recent`: RECENT streams, UINT32_MAX where there is none yet. */
+static void put_thread(struct columns *columns, uint32_t *recent, uint32_t stream)
 {
-	uint32_t i = 0;
+	uint32_t place = 0;
 
-	while (i < *nrecent && recent[i] != stream)
-		i++;
-	column_number(columns, COLUMN_THREAD, i < *nrecent ? i : RECENT + (uint64_t)stream);
-	if (i == *nrecent && *nrecent < RECENT)
-		++*nrecent;
-	else if (i == RECENT)
-		i--;
-	memmove(recent + 1, recent, i * sizeof(*recent));
+	for (uint32_t i = 0; i < RECENT; i++) /* without an end before the last: for the compiler */
+		place += recent[i] == stream ? i + 1 : 0;
+	column_number(columns, COLUMN_THREAD, place ? place - 1 : RECENT + (uint64_t)stream);
+	memmove(recent + 1, recent, (place ? place - 1 : RECENT - 1) * sizeof(*recent));
 	recent[0] = stream;
 }
 
@@ -145,9 +141,10 @@ static int put_next(struct run_block *b, struct actors *actors, const struct run
 static int put_cpu(struct run_block *b, struct actors *actors, const uint32_t *order, size_t n)
 {
 	struct columns *columns = &b->columns;
-	uint32_t recent[RECENT], nrecent = 0;
+	uint32_t recent[RECENT];
 	int64_t at = b->runs[order[0]].begin;
 
+	memset(recent, 0xff, sizeof(recent));
 	column_number(columns, COLUMN_HEAD, b->runs[order[0]].cpu);
 	column_number(columns, COLUMN_HEAD, n);
 	column_number(columns, COLUMN_HEAD, (uint64_t)at);
@@ -162,7 +159,7 @@ static int put_cpu(struct run_block *b, struct actors *actors, const uint32_t *o
 				      (run->explicit_stays ? KIND_STAY : 0)));
 		if (gap != usual)
 			column_signed(columns, COLUMN_GAP, gap);
-		put_thread(columns, recent, &nrecent, run->stream);
+		put_thread(columns, recent, run->stream);
 		column_number(columns, COLUMN_DURATION, (uint64_t)(run->end - run->begin));
 		if (put_wake(b, actors, run, &wake) || put_next(b, actors, run, after, &next))
 			return -ENOMEM;

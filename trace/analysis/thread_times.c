@@ -69,7 +69,7 @@ static void change(struct thread_times *times, uint32_t stream, enum time_use us
 	t->since = times->now;
 }
 
-static enum time_use use_now(const struct intervals *intervals, uint32_t stream)
+enum time_use time_use_now(const struct intervals *intervals, uint32_t stream)
 {
 	const struct interval_thread *t = &intervals->threads[stream];
 	enum thread_state state = intervals->walk.threads[stream].state;
@@ -95,7 +95,7 @@ void thread_times_step(struct thread_times *times, const struct intervals *inter
 	if (clock > times->now)
 		times->now = clock;
 	if (ev->value != 'C' || ev->model == 'K') {
-		change(times, stream, use_now(intervals, stream));
+		change(times, stream, time_use_now(intervals, stream));
 		return;
 	}
 	child = wait_newborn(intervals, stream, ev);

@@ -67,6 +67,9 @@ void thread_times_read(const struct thread_times *times, uint32_t stream, int64_
 /* After the walk: ends the stays that are open at its end. */
 void thread_times_finish(struct thread_times *times, const struct intervals *intervals);
 
+/* The use of the time of a thread after the present event, but for a newborn: wait_newborn(). */
+enum time_use time_use_now(const struct intervals *intervals, uint32_t stream);
+
 /* "running", "runnable", "throttled", "asleep" or "unknown", and the cause or reason in it, "" if
  * there is one.
  */

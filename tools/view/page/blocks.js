@@ -19,7 +19,7 @@ function bytesOf(text) {
 }
 
 async function inflate(bytes) {
-	const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
+	const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
 	return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
@@ -99,6 +99,11 @@ class Runs {
 		this.wake = new Uint8Array(n);
 		this.waker = new Int32Array(n);
 		this.next = new Int32Array(n);
+		/* of each thread: its last two wakers, and the block in which they are valid */
+		this.lastWaker = new Int32Array(threads);
+		this.wakerBefore = new Int32Array(threads);
+		this.wakerBlock = new Uint32Array(threads);
+		this.block = 0;
 	}
 	read(bytes) {
 		const from = this.n;
@@ -110,7 +115,8 @@ class Runs {
 		}
 	}
 	readBlock([head, kinds, codes, threads, wakers, nexts, gaps, durations, latencies]) {
-		const lastWakers = new Map(), recent = new Uint32Array(RECENT + 1);
+		const recent = new Uint32Array(RECENT + 1);
+		this.block++;
 		while (head.more()) {
 			const cpu = below(head.number(), this.limits.cpus), n = head.number();
 			let at = head.number(), nrecent = 0, waits = false;
@@ -126,7 +132,11 @@ class Runs {
 					thread = below(place - RECENT, this.limits.threads);
 					place = nrecent < RECENT ? nrecent++ : RECENT - 1;
 				}
-				recent.copyWithin(1, 0, place);
+				if (place > 20)
+					recent.copyWithin(1, 0, place);
+				else
+					for (let p = place; p > 0; p--)
+						recent[p] = recent[p - 1];
 				recent[0] = thread;
 				this.thread[i] = thread;
 				this.cpu[i] = cpu;
@@ -135,7 +145,7 @@ class Runs {
 				this.begin[i] = at;
 				this.end[i] = at += durations.number();
 				this.latency[i] = wake >= WAKE_INTERRUPT && wake <= WAKE_SINCE ? latencies.number() : -1;
-				this.waker[i] = this.readWaker(wake, thread, wakers, lastWakers);
+				this.waker[i] = this.readWaker(wake, thread, wakers);
 				if (waits)
 					this.next[i - 1] = thread;
 				waits = code >> 4 === 2;
@@ -144,23 +154,24 @@ class Runs {
 			}
 		}
 	}
-	readWaker(wake, thread, wakers, lastWakers) {
+	readWaker(wake, thread, wakers) {
 		if (wake === WAKE_INTERRUPT)
 			return BY_INTERRUPT;
 		if (wake === WAKE_UNKNOWN)
 			return BY_UNKNOWN;
 		if (wake < WAKE_LAST || wake > WAKE_ACTOR)
 			return BY_NONE;
-		let last = lastWakers.get(thread);
-		if (!last)
-			lastWakers.set(thread, last = [BY_UNKNOWN, BY_UNKNOWN]);
-		if (wake === WAKE_BEFORE)
-			last.reverse();
-		if (wake === WAKE_ACTOR) {
-			last[1] = last[0];
-			last[0] = below(wakers.number(), this.limits.actors);
+		const { lastWaker, wakerBefore, wakerBlock } = this;
+		if (wakerBlock[thread] !== this.block) {
+			wakerBlock[thread] = this.block;
+			lastWaker[thread] = wakerBefore[thread] = BY_UNKNOWN;
 		}
-		return last[0];
+		if (wake === WAKE_LAST)
+			return lastWaker[thread];
+		const last = lastWaker[thread];
+		lastWaker[thread] = wake === WAKE_BEFORE ? wakerBefore[thread] : below(wakers.number(), this.limits.actors);
+		wakerBefore[thread] = last;
+		return lastWaker[thread];
 	}
 }
 

@@ -3,13 +3,13 @@
  *
  * A row is three lines of pixels (upper edge, middle, lower edge), stretched to its height: so a
  * frame costs pixels, not rectangles. Rows with many runs in sight are drawn from shares of each
- * state in LEVEL buckets over the whole trace, made when the row is first drawn, while a pixel is
- * wider than a bucket; otherwise from the runs. A share above 0 never becomes 0.
+ * state in LEVEL or more buckets over the whole trace, made when they are first needed, as long as a
+ * pixel is wider than a bucket; otherwise from the runs. A share above 0 never becomes 0.
  */
 /* Of equal shares the first one is shown. */
 const BY_WEIGHT = [RUNNABLE, THROTTLED, RUNNING, UNKNOWN, REPAIRED, IO, BLOCKED, ASLEEP, STOPPED];
 const IS_THIN = CLASSES.map((_, state) => THIN.includes(state));
-const LEFT = 240, ROW = 18, LINE = 12, LEVEL = 8192, EXACT_MOST = 3000, LABEL_LEAST = 30, LABELS_MOST = 600;
+const LEFT = 240, ROW = 18, LINE = 12, LEVEL = 8192, LEVEL_MOST = 131072, EXACT_MOST = 3000, LABEL_LEAST = 30, LABELS_MOST = 600;
 
 class Painter {
 	constructor(model) {
@@ -82,14 +82,23 @@ class Painter {
 		}
 	}
 
+	/* The fewest buckets that are narrower than a pixel, for a row with n runs. */
+	buckets(n, scale) {
+		let buckets = LEVEL;
+		while (this.model.meta.end / buckets * scale >= 1 && buckets < n / 4 && buckets < LEVEL_MOST)
+			buckets *= 2;
+		return buckets;
+	}
+
 	/* The shares of a row over the whole trace, as bytes; a share above 0 is at least 1. */
-	level(key, fill, nstates) {
+	level(row, buckets, fill, nstates) {
+		const key = row + ' ' + buckets;
 		let level = this.levels.get(key);
 		if (level)
 			return level;
 		const kept = [this.width, this.shares, this.best, this.owner, this.total];
-		this.resize(LEVEL);
-		fill(LEVEL / Math.max(this.model.meta.end, 1));
+		this.resize(buckets);
+		fill(buckets / Math.max(this.model.meta.end, 1));
 		const bytes = (list) => Uint8Array.from(list, (v) => v > 0 ? Math.max(1, Math.min(255, Math.round(v * 255))) : 0);
 		level = nstates ? { shares: bytes(this.shares) } : { owner: this.owner, total: bytes(this.total) };
 		[this.width, this.shares, this.best, this.owner, this.total] = kept;
@@ -102,16 +111,16 @@ class Painter {
 	/* Writes the three lines of a thread into `words`, from `at` on. */
 	paintThread(thread, t0, scale, words, at) {
 		const { model, width } = this, t1 = t0 + width / scale;
-		const bucket = Math.max(model.meta.end, 1) / LEVEL;
+		const buckets = this.buckets(model.byThread.size(thread), scale), bucket = Math.max(model.meta.end, 1) / buckets;
 		this.shares.fill(0);
 		if (bucket * scale < 1 && model.byThread.place(thread, t1) - model.byThread.place(thread, t0) > EXACT_MOST) {
-			const { shares } = this.level('t' + thread, (s) =>
+			const { shares } = this.level('t' + thread, buckets, (s) =>
 				model.eachStay(thread, 0, Infinity, (use, begin, end) =>
 					this.addShare(model.classOf[use], begin * s, end * s)), true);
-			const first = Math.max(0, Math.floor(t0 / bucket)), last = Math.min(LEVEL, Math.ceil(t1 / bucket));
+			const first = Math.max(0, Math.floor(t0 / bucket)), last = Math.min(buckets, Math.ceil(t1 / bucket));
 			for (let state = 0; state < CLASSES.length; state++)
 				for (let b = first; b < last; b++) {
-					const share = shares[state * LEVEL + b];
+					const share = shares[state * buckets + b];
 					const x = ((b + 0.5) * bucket - t0) * scale | 0;
 					if (share && x >= 0 && x < width)
 						this.shares[state * width + x] += share / 255 * bucket * scale;
@@ -167,14 +176,14 @@ class Painter {
 	/* A CPU: the thread with most of each pixel; the height shows how busy it was. */
 	paintCpu(cpu, t0, scale, words, at, y, labels) {
 		const { model, width } = this, { runs } = model, t1 = t0 + width / scale;
-		const bucket = Math.max(model.meta.end, 1) / LEVEL;
+		const buckets = this.buckets(model.byCpu.size(cpu), scale), bucket = Math.max(model.meta.end, 1) / buckets;
 		this.best.fill(0);
 		this.total.fill(0);
 		if (bucket * scale < 1 && model.byCpu.place(cpu, t1) - model.byCpu.place(cpu, t0) > EXACT_MOST) {
-			const { owner, total } = this.level('c' + cpu, (s) =>
+			const { owner, total } = this.level('c' + cpu, buckets, (s) =>
 				model.eachRun(cpu, 0, Infinity, (i) => this.addOwner(runs.thread[i], runs.begin[i] * s, runs.end[i] * s)),
 			false);
-			const first = Math.max(0, Math.floor(t0 / bucket)), last = Math.min(LEVEL, Math.ceil(t1 / bucket));
+			const first = Math.max(0, Math.floor(t0 / bucket)), last = Math.min(buckets, Math.ceil(t1 / bucket));
 			for (let b = first; b < last; b++) {
 				const x = ((b + 0.5) * bucket - t0) * scale | 0;
 				if (!total[b] || x < 0 || x >= width)

@@ -33,19 +33,39 @@ function sortRising(index, from, to, key) {
 	}
 }
 
-/* Entries by group, sorted by `key` in each: those of group g are order[first[g] .. first[g + 1]). */
+/* Entries sorted by `key`, from 0 to `most`: by buckets of time first, which is nearly all of it. */
+function orderByKey(n, key, most) {
+	const order = new Uint32Array(n), first = new Uint32Array(n + 2), scale = n ? (n - 1) / Math.max(most, 1) : 0;
+	const bucket = (i) => Math.min(n - 1, Math.max(0, Math.floor(key[i] * scale)));
+	for (let i = 0; i < n; i++)
+		first[bucket(i) + 2]++;
+	for (let b = 2; b < first.length; b++)
+		first[b] += first[b - 1];
+	for (let i = 0; i < n; i++)
+		order[first[bucket(i) + 1]++] = i;
+	for (let b = 0; b < n; b++)
+		for (let i = first[b] + 1; i < first[b + 1]; i++)
+			if (key[order[i]] < key[order[i - 1]]) {
+				sortRising(order, first[b], first[b + 1], key);
+				break;
+			}
+	return order;
+}
+
+/* Entries by group, sorted by `key` in each: those of group g are order[first[g] .. first[g + 1]).
+ * `sorted` has all entries by key. */
 class Index {
-	constructor(n, ngroups, groupOf, key) {
+	constructor(n, ngroups, groupOf, key, sorted) {
 		const first = this.first = new Uint32Array(ngroups + 2);
 		this.order = new Uint32Array(n);
 		for (let i = 0; i < n; i++)
 			first[groupOf(i) + 2]++;
 		for (let g = 2; g < first.length; g++)
 			first[g] += first[g - 1];
-		for (let i = 0; i < n; i++)
+		for (let k = 0; k < n; k++) {
+			const i = sorted[k];
 			this.order[first[groupOf(i) + 1]++] = i;
-		for (let g = 0; g < ngroups; g++)
-			sortRising(this.order, first[g], first[g + 1], key);
+		}
 		this.key = key;
 	}
 	/* The first place in group g whose key is at least `least`. */
@@ -91,9 +111,11 @@ class Model {
 	/* After all blocks. */
 	index() {
 		const { runs, stays, calls } = this, nthreads = this.meta.threads.length;
-		this.byThread = new Index(runs.n, nthreads, (i) => runs.thread[i], runs.begin);
-		this.byCpu = new Index(runs.n, this.meta.cpus.length, (i) => runs.cpu[i], runs.begin);
-		this.staysOf = new Index(stays.n, nthreads, (i) => stays.thread[i], stays.begin);
+		const end = this.meta.end, sorted = orderByKey(runs.n, runs.begin, end);
+		this.byThread = new Index(runs.n, nthreads, (i) => runs.thread[i], runs.begin, sorted);
+		this.byCpu = new Index(runs.n, this.meta.cpus.length, (i) => runs.cpu[i], runs.begin, sorted);
+		this.staysOf = new Index(stays.n, nthreads, (i) => stays.thread[i], stays.begin,
+			orderByKey(stays.n, stays.begin, end));
 		/* a line for each depth of each thread */
 		const lines = new Map();
 		this.linesOf = new Map();
@@ -111,7 +133,7 @@ class Model {
 		}
 		for (const list of this.linesOf.values())
 			list.sort((a, b) => a.depth - b.depth);
-		this.callLines = new Index(calls.n, lines.size, (i) => lineOf[i], calls.begin);
+		this.callLines = new Index(calls.n, lines.size, (i) => lineOf[i], calls.begin, orderByKey(calls.n, calls.begin, end));
 		this.onCpu = new Float64Array(nthreads);
 		for (let i = 0; i < runs.n; i++)
 			this.onCpu[runs.thread[i]] += runs.end[i] - runs.begin[i];
@@ -168,12 +190,10 @@ class Model {
 				each(stays.what[i], stays.begin[i], stays.end[i], -1);
 		}
 		at = Math.max(byThread.place(thread, t0) - 1, byThread.first[thread]);
+		const inside = (use, begin, end) => begin < t1 && end > t0 && each(use, begin, end, -1);
 		for (; at < byThread.first[thread + 1]; at++) {
 			const i = byThread.order[at];
-			this.eachConcluded(at, (use, begin, end) => {
-				if (begin < t1 && end > t0)
-					each(use, begin, end, -1);
-			});
+			this.eachConcluded(at, inside);
 			if (runs.begin[i] >= t1)
 				break;
 			if (runs.end[i] > t0)
@@ -233,7 +253,7 @@ class Model {
 			for (let i = 0; i < runs.n; i++)
 				this.wokenAt[i] = runs.begin[i] - Math.max(runs.latency[i], 0);
 			this.byWaker = new Index(runs.n, this.nactors + 1, (i) => runs.waker[i] < 0 ? this.nactors : runs.waker[i],
-				this.wokenAt);
+				this.wokenAt, orderByKey(runs.n, this.wokenAt, this.meta.end));
 		}
 		const found = [];
 		let at = this.byWaker.place(waker, t0), more = 0;
