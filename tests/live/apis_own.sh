@@ -5,6 +5,7 @@
 # counts; a mutex is held from lock to unlock. Functions that a library lacks are listed, and a
 # mistake in an API file is reported with its line, before anything is recorded.
 # needs: root
+# longer: compares the numbers of Paraver, too
 set -u
 . "$S/tests/live/lib.sh"
 gcc -O2 -g -o pt "$S/tests/workloads/runtimes/pthread.c" -lpthread || { echo "gcc fails"; exit 1; }
@@ -40,7 +41,7 @@ for view in thread cpu; do
 done
 # The drawn states agree with the events and ovni-report, also off the CPU.
 paraver=$ORACLES/paraver/pv-text # its numbers, too, where it is
-[ -x "$paraver" ] || paraver=
+[ "$LONG" ] && [ -x "$paraver" ] || paraver=
 python3 "$S/tests/live/views.py" "$B" calls ${paraver:+"$paraver"} >views.txt 2>&1 || complain "the views: $(cat views.txt)"
 "$B/bin/ovni-report" func calls >func.txt 2>&1
 grep -q 'condition wait' func.txt || complain "ovni-report func: $(head func.txt)"
