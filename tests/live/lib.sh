@@ -66,10 +66,10 @@ try() { # STATUS PATTERN COMMAND...
 	rm -f said.log
 }
 
-# Waits until COMMAND succeeds; gives up after 20 s.
+# Waits until COMMAND succeeds; gives up after a minute.
 wait_until() { # COMMAND...
 	local i
-	for ((i = 0; i < 2000; i++)); do
+	for ((i = 0; i < 6000; i++)); do
 		"$@" && return 0 # alone it returns the status of the test, in a trap on EXIT
 		sleep 0.01
 	done

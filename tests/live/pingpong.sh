@@ -22,7 +22,7 @@ for me, other, letter in ((a, b, "a"), (b, a, "b")):
           said["voluntary_" + letter])
     check(near(preempted, said["involuntary_" + letter], 0.01, 5), me, "was preempted", preempted,
           "times, the kernel says", said["involuntary_" + letter])
-    check(slept > 100, me, "slept only", slept, "times in", rounds, "rounds")
+    check(slept > 20, me, "slept only", slept, "times in", rounds, "rounds")
     woken = [s for s in me.stays if s.waker == other.tid]
     check(near(len(woken), slept), me, "was woken by", other, len(woken), "times")
     work = me.stays[10:]
@@ -38,7 +38,7 @@ if said["cpu_a"] == said["cpu_b"]:
     taken = [s for s in a.leaves("sleeping") if s.taker == b.tid]
     follows = [s for s in a.leaves("sleeping") if s.end + 1 in entries]
     check(taken == follows, "b took the CPU of a", len(taken), "times, and entered", len(follows), "times")
-    check(len(taken) > 10, "b took the CPU of a only", len(taken), "times")
+    check(len(taken) > 5, "b took the CPU of a only", len(taken), "times")
 E
 }
 

@@ -32,6 +32,20 @@ as_if_sudo "$P/bin/ovni-bpf" --emulate -a -d 300ms -o all >log 2>&1 || complain 
 others=$(find all ! -user 65534 -print -quit)
 [ -z "$others" ] || complain "$others does not belong to the user"
 
+# The threads between the buffers and the disk go before those of a busy machine.
+nice_values() { # PID
+	awk '{ name = $2; sub(/.*\) /, ""); print name, $17 }' /proc/"$1"/task/*/stat | sort -u | tr '\n' ' '
+}
+"$RECORDER" -a --rotate 200ms -o nice >nice.log 2>&1 &
+recorder=$!
+wait_recording nice $recorder
+wait_until grep -q 'nice/0002' nice.log
+values=$(nice_values $recorder)
+kill -INT $recorder
+wait $recorder
+expect "nice values: $values" \
+	[ "$values" = "(ovni-bpf) 0 (ovni-drain) -20 (ovni-finalizer) -20 (ovni-writer) -20 " ]
+
 # A user in sudo's variables must not gain a place that is root's alone.
 mkdir "$P/roots" && chmod 700 "$P/roots"
 (cd "$P/roots" && as_if_sudo "$P/bin/ovni-bpf" -o out -- sh -c 'echo x >file' >log 2>&1)

@@ -28,8 +28,10 @@ mkdir small
 # shellcheck disable=SC2016 # for the other shell
 unshare --mount --propagation private bash -c '
 	mount -t tmpfs -o size=900k none small && cd small || exit 1
-	"$1" -o out --rotate 64K -- "$2" -n 4 -u 4000000 >../full.log 2>&1
+	"$2" -n 4 -u 60000000 &
+	"$1" -o out --rotate 64K -p $! >../full.log 2>&1
 	echo "status $?"
+	kill $!
 	for part in $(told ../full.log); do
 		"$3" -l -o ../emulated "out/$part" >../full.emu 2>&1 || { echo "refused $part"; tail -n 3 ../full.emu; }
 	done

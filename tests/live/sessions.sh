@@ -149,7 +149,7 @@ expect "it ends, perhaps with a loss: $(cat said)" [ $status = 0 -o $status = 3 
 # build may lie where only root can go.)
 P=$(mktemp -d /tmp/ovni-public.XXXXXX) && chmod 755 "$P" && install -m 755 "$RECORDER" "$P/recorder"
 install -d -o 12345 -g 12345 "$P/out"
-SUDO_UID=12345 SUDO_GID=12345 "$RECORDER" session start $n-a -a -o "$P/out/trace" >said 2>&1 ||
+SUDO_UID=12345 SUDO_GID=12345 "$RECORDER" session start $n-a -a -b 32M -o "$P/out/trace" >said 2>&1 ||
 	complain "as a user: $(cat said)"
 as() { setpriv --reuid "$1" --regid "$1" --clear-groups --inh-caps=-all -- "$P/recorder" session "${@:2}"; }
 try 0 'state +running' as 12345 status $n-a

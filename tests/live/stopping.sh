@@ -18,7 +18,7 @@ E
 }
 
 for signal in INT TERM HUP; do
-	"$RECORDER" -a -o by-$signal >by-$signal.log 2>&1 &
+	"$RECORDER" -a -b 32M -o by-$signal >by-$signal.log 2>&1 &
 	recorder=$!
 	wait_recording by-$signal $recorder
 	sleep 0.2
@@ -29,7 +29,7 @@ done
 
 # Through nohup it outlives its terminal; a signal that a shell ignores for its background still
 # ends it.
-nohup "$RECORDER" -a -o nohup >nohup.log 2>&1 &
+nohup "$RECORDER" -a -b 32M -o nohup >nohup.log 2>&1 &
 recorder=$!
 wait_recording nohup $recorder
 kill -HUP $recorder
@@ -38,7 +38,7 @@ expect "SIGHUP is ignored" kill -INT $recorder
 wait $recorder || complain "nohup: status $?: $(tail -n 3 nohup.log)"
 look nohup signal
 
-"$RECORDER" -a -d 500ms -o duration >duration.log 2>&1 || complain "-d: $(cat duration.log)"
+"$RECORDER" -a -b 32M -d 500ms -o duration >duration.log 2>&1 || complain "-d: $(cat duration.log)"
 look duration duration
 facts duration <<'E'
 length = int(trace.session["t1"]) - int(trace.session["t0"])
@@ -82,7 +82,7 @@ E
 # timeout(1) sends a signal twice, to the process and to its group: that is one. If the machine let
 # the sender wait in between, it is tried again.
 for turn in 1 2 3 4 5; do
-	"$RECORDER" -a -o pair >pair.log 2>&1 &
+	"$RECORDER" -a -b 32M -o pair >pair.log 2>&1 &
 	recorder=$!
 	wait_recording pair $recorder
 	python3 - $recorder <<'E' && break

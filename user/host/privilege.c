@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,7 +19,8 @@
 #include "user/host/read_file.h"
 #include "trace/base/log.h"
 
-#define NOBODY		65534	  /* user and group */
+#define NOBODY		65534 /* user and group */
+#define NICE		(-20)
 #define ENVIRONMENT_MAX (1 << 20) /* bytes; far more than is usual; the kernel permits more */
 
 /* Reads a user or group number of the environment. */
@@ -276,6 +278,12 @@ void privilege_keep(enum privilege_need need)
 	choose(need, geteuid() == 0);
 	if (capng_apply(CAPNG_SELECT_CAPS))
 		log_warn("cannot give up privileges: %s", strerror(errno));
+}
+
+void privilege_raise_priority(void)
+{
+	if (setpriority(PRIO_PROCESS, 0, NICE))
+		log_debug("a thread of the recorder has no priority: %s", strerror(errno));
 }
 
 void privilege_drop_all(void)

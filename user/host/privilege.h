@@ -70,6 +70,11 @@ enum privilege_need {
 int privilege_drop(const struct identity *identity, enum privilege_need need)
 	__attribute__((warn_unused_result));
 
+/* Gives the calling thread the nice value -20, for it and the threads that it starts: on a busy
+ * machine a thread of usual priority comes too late, and events are lost. Without CAP_SYS_NICE
+ * nothing changes. */
+void privilege_raise_priority(void);
+
 /* The calling thread keeps only its capabilities for `need`. Reports a failure. */
 void privilege_keep(enum privilege_need need);
 

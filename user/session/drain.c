@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,7 +24,6 @@
 #define QUARTER_SECOND	250000000
 #define SNAPSHOT_TRIES	200
 #define RATE_MAX	64 /* bytes per us */
-#define NICE		(-20)
 
 static int take(void *arg, unsigned cpu, const struct record_head *record)
 {
@@ -142,10 +140,7 @@ static void *run(void *arg)
 	struct drain *drain = arg;
 	int err;
 
-	/* On a busy machine a thread of usual priority comes too late, and events are lost. Raising
-	 * the priority needs CAP_SYS_NICE. */
-	if (setpriority(PRIO_PROCESS, 0, NICE))
-		log_debug("the draining thread has no priority: %s", strerror(errno));
+	privilege_raise_priority();
 	privilege_keep(PRIVILEGE_DRAIN);
 	while (!atomic_load(&drain->stop)) {
 		err = release(drain);

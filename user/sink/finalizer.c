@@ -146,6 +146,7 @@ static void *work(void *arg)
 	struct finalizer_job job;
 	int err;
 
+	privilege_raise_priority(); /* its writers inherit the priority */
 	privilege_keep(PRIVILEGE_WRITE | PRIVILEGE_DRAIN);
 	pthread_mutex_lock(&finalizer->lock);
 	for (;;) {

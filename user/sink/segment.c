@@ -46,10 +46,11 @@ failed:
 	return err;
 }
 
-/* First job of the writer. */
+/* First job of the writer. The draining thread may wait for it. */
 static void keep_privileges(void *arg)
 {
 	(void)arg;
+	privilege_raise_priority();
 	privilege_keep(PRIVILEGE_WRITE);
 }
 
