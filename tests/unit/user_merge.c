@@ -328,6 +328,126 @@ static void the_fullest_ring_is_a_part_of_its_size(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* ---- groups ---- */
+
+#define MANY	   16
+#define MANY_BYTES (1u << 20)
+
+struct many {
+	struct cpu_state states[MANY];
+	struct rings *rings;
+	uint64_t sum; /* of the order of the records */
+	uint64_t n, stop_at;
+};
+
+static int take_many(void *arg, unsigned cpu, const struct record_head *record)
+{
+	struct many *m = arg;
+
+	m->sum = m->sum * 6364136223846793005ull + cpu + 31 * record->id + record->clock;
+	return ++m->n == m->stop_at ? -EIO : 0;
+}
+
+/* Fills the rings with records whose clocks are often equal, and sometimes fall. */
+static uint64_t fill_many(uint8_t *data[MANY], uint64_t committed[MANY], uint64_t *half,
+			  uint64_t *total)
+{
+	uint64_t seed = 7, latest = 0;
+
+	for (unsigned cpu = 0; cpu < MANY; cpu++) {
+		uint64_t clock = 1000;
+
+		for (uint64_t at = 0; at + sizeof(struct record_switch) <= MANY_BYTES;) {
+			struct record_head head = {.kind = RECORD_SWITCH,
+						   .id = (uint32_t)(*total)++};
+
+			seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+			clock += (seed >> 60) * (cpu + 1);
+			head.clock = clock - (seed >> 59 & 1 ? 3 : 0);
+			if ((seed >> 40) % 997 == 0)
+				head.kind = RECORD_SNAPSHOT;
+			memcpy(data[cpu] + at, &head, sizeof(head));
+			at += rings_record_size[head.kind];
+			committed[cpu] = at;
+			if (at < MANY_BYTES / 2)
+				*half = at;
+		}
+		latest = clock > latest ? clock : latest;
+	}
+	return latest;
+}
+
+static void open_many(struct many *m, uint8_t *data[MANY], unsigned groups)
+{
+	memset(m, 0, sizeof(*m));
+	m->rings = rings_new();
+	assert_non_null(m->rings);
+	for (unsigned i = 0; i < MANY; i++)
+		assert_int_equal(rings_add(m->rings, 2 * i, &m->states[i], data[i], MANY_BYTES), 0);
+	if (groups)
+		assert_int_equal(rings_split(m->rings, groups), 0);
+}
+
+/* Gives all records in `steps` releases; the last ring is being written in the middle of them. */
+static void play_many(struct many *m, const uint64_t committed[MANY], uint64_t half,
+		      uint64_t latest, unsigned steps, int want)
+{
+	int err = 0;
+
+	for (unsigned step = 1; step <= steps && !err; step++) {
+		for (unsigned cpu = 0; cpu < MANY; cpu++) {
+			struct cpu_state *state = &m->states[cpu];
+			bool writing = cpu == MANY - 1 && step < steps;
+
+			state->committed = writing ? half : committed[cpu];
+			state->reserved = committed[cpu];
+		}
+		rings_refresh(m->rings);
+		err = rings_release(m->rings, step == steps ? UINT64_MAX : latest * step / steps,
+				    take_many, m);
+	}
+	assert_int_equal(err, want);
+}
+
+static void groups_give_the_same_records_in_the_same_order(void **state)
+{
+	uint8_t *data[MANY];
+	uint64_t committed[MANY], total = 0, half = 0, latest, taken;
+	struct many one, split;
+
+	(void)state;
+	for (unsigned i = 0; i < MANY; i++)
+		data[i] = calloc(1, MANY_BYTES + RING_SPILL);
+	latest = fill_many(data, committed, &half, &total);
+	for (unsigned steps = 1; steps < 9; steps += 3) {
+		for (unsigned groups = 1; groups < 6; groups += 2) {
+			open_many(&one, data, 0);
+			open_many(&split, data, groups);
+			play_many(&one, committed, half, latest, steps, 0);
+			play_many(&split, committed, half, latest, steps, 0);
+			assert_int_equal(one.n, total);
+			assert_int_equal(split.n, total);
+			assert_int_equal(one.sum, split.sum);
+			for (unsigned i = 0; i < MANY; i++)
+				assert_int_equal(split.states[i].consumed, committed[i]);
+			rings_close(one.rings);
+			rings_close(split.rings);
+		}
+	}
+	/* A taker that fails: records that were copied and not taken are not counted as taken. */
+	open_many(&split, data, 3);
+	split.stop_at = 12345;
+	play_many(&split, committed, half, latest, 1, -EIO);
+	taken = 0;
+	for (unsigned i = 0; i < MANY; i++)
+		taken += split.rings->ring[i].taken[EVENT_SWITCH] +
+			 split.rings->ring[i].taken[EVENT_OTHER];
+	assert_int_equal(taken, 12345);
+	rings_close(split.rings);
+	for (unsigned i = 0; i < MANY; i++)
+		free(data[i]);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -345,6 +465,7 @@ int main(void)
 		TEST(the_reader_can_stop_and_continue),
 		TEST(discarding_forgets_all_that_was_seen),
 		TEST(the_fullest_ring_is_a_part_of_its_size),
+		cmocka_unit_test(groups_give_the_same_records_in_the_same_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,10 @@
  * not yet visible has a clock above W, since its clock is read after the reserve. So all records
  * below W can be taken, and none that comes later belongs before them. A record that is still being
  * written holds back those that are later than the one before it in its ring.
+ * Groups: one thread cannot merge the rings of hundreds of CPUs and make events of them, too. After
+ * rings_split(), a thread for each group of rings copies their records, in order, into a buffer,
+ * and rings_release() merges the buffers: the same records in the same order. The groups work only
+ * while rings_release() waits for them, and not at all as long as there is little to copy.
  * Specification: bpf/state.h (layout of a ring), ebpf.md 10 (barriers, watermark), 14 (memory that
  * is mapped).
  */
@@ -62,7 +66,12 @@ struct rings {
 	unsigned nheads, since_give_back;
 	uint64_t before; /* lowered by rings that are being written */
 	int err;
+
+	struct ring_groups *groups; /* of rings_split(); NULL: none */
+	bool copies; /* this is a group: its records are counted when they are taken */
 };
+
+#define RINGS_OF_GROUP 64 /* about as many as one thread copies without effort */
 
 /* How late the position of a producer may become visible after the clock of its record was read. */
 #define RINGS_SLACK_NS 20000
@@ -79,6 +88,11 @@ int rings_map(struct rings *rings, unsigned cpu, struct cpu_state *state, int fd
 /* The same with memory of the caller. */
 int rings_add(struct rings *rings, unsigned cpu, struct cpu_state *state, const void *data,
 	      size_t bytes) __attribute__((warn_unused_result));
+
+/* Splits the rings into `ngroups` groups, each with a thread, which inherits from the caller; no
+ * ring may be added later, and rings_discard() may not be called. 0 or -errno without a message:
+ * then there are no groups. */
+int rings_split(struct rings *rings, unsigned ngroups) __attribute__((warn_unused_result));
 
 /*
  * Reads how far the producers are. A record that is not visible then was reserved after this call
@@ -141,13 +155,19 @@ static inline void ring_count_reported(uint64_t reported[EVENT_KINDS],
 		reported[kind] += record->kinds[kind];
 }
 
-/* Takes the record that ring_peek() has returned. */
-static inline void ring_advance(struct ring *ring, const struct record_head *record)
+/* Counts a record that is taken. */
+static inline void ring_take(struct ring *ring, const struct record_head *record)
 {
 	if (__builtin_expect(record->kind == RECORD_LOST, 0))
 		ring_count_reported(ring->reported, (const struct record_lost *)record);
 	else
 		ring_count(ring->taken, record);
+}
+
+/* Takes the record that ring_peek() has returned. */
+static inline void ring_advance(struct ring *ring, const struct record_head *record)
+{
+	ring_take(ring, record);
 	ring->at += rings_record_size[record->kind];
 }
 

@@ -142,6 +142,11 @@ static void *run(void *arg)
 
 	privilege_raise_priority();
 	privilege_keep(PRIVILEGE_DRAIN);
+	/* after both, which these threads inherit */
+	if (drain->rings->nrings >= 2 * RINGS_OF_GROUP &&
+	    rings_split(drain->rings, drain->rings->nrings / RINGS_OF_GROUP))
+		log_warn(
+			"cannot start the threads that copy records: one thread reads all buffers");
 	while (!atomic_load(&drain->stop)) {
 		err = release(drain);
 		if (err)
