@@ -38,8 +38,8 @@ int wall_clock_read(struct wall_clock *wall, const struct trace *trace)
 /* Writes the time of day of a clock, "2026-11-22 03:12:05.250000 +0100", into `text`. */
 void wall_clock_text(const struct wall_clock *wall, int64_t clock, char *text);
 
-/* The clock at which the recording had this local time of day (ns since midnight). Of a time that
- * it did not have, the nearest. Returns 0, or -ERANGE if it had it more than once. */
+/* Finds the clock of a local time of day (ns since midnight) in the recording, or of the nearest
+ * time in it. Returns 0, or -ERANGE if the time occurs more than once. */
 int wall_clock_find(const struct wall_clock *wall, int64_t day_ns, int64_t *clock)
 	__attribute__((warn_unused_result));
 

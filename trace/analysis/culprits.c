@@ -697,7 +697,7 @@ static int32_t cpu_of_run(const struct stream *stream, int32_t cpu)
 	return get_i32(move.payload);
 }
 
-/* Does a thread of the kernel take the CPU that moves other threads away from it? */
+/* True if the CPU is taken by the kernel's stopper, which moves other threads to another CPU. */
 static bool taken_by_stopper(const struct culprits *c, const struct intervals *intervals,
 			     uint32_t stream)
 {

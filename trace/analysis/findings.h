@@ -60,7 +60,7 @@ enum finding_kind {
 };
 extern const char *const finding_names[FINDING_KINDS]; /* "neighbour", for JSON */
 
-enum finding_number {		   /* ns, unless it says something else */
+enum finding_number {		   /* in ns, unless a comment gives another unit */
 		      NUMBER_OF,   /* the time that `time` is a share of: the life of the subject */
 		      NUMBER_TIME, /* the time lost */
 		      NUMBER_BY,   /* the part of it that is charged to the other party */

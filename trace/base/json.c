@@ -586,8 +586,8 @@ static size_t string_bytes(const struct placing *p)
 	return end + 1 - p->at;
 }
 
-/* Notes the line of `node` and all below it. Of a node that is no number nothing, and of a number
- * only its printing, looks at the integer in which it is kept: there it is a hint. */
+/* Notes the line of `node` and of all nodes below it, in the member valueint of cJSON, which only
+ * the printing of numbers reads, and only as a hint. */
 static void place(struct placing *p, cJSON *node)
 {
 	const char *text = p->scan->clean;

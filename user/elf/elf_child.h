@@ -66,7 +66,8 @@ typedef void (*elf_child_work)(struct bytes *answer, Elf *elf, void *arg);
 int elf_child_run(int fd, elf_child_work work, void *arg, struct elf_answer *answer)
 	__attribute__((warn_unused_result));
 
-/* The end of a sentence about a file for which elf_child_run() returned `err`. NULL: -ENOMEM. */
+/* Returns the text that follows the name of a file in a message, for an error of elf_child_run().
+ * NULL: -ENOMEM. */
 const char *elf_child_error(int err);
 
 #endif

@@ -651,7 +651,7 @@ static void report_command_end(struct recorder *r, uint64_t now)
 		 bpf_load_in_target(&r->bpf));
 }
 
-/* Traces that are complete, of a session with several. */
+/* Reports the traces that were completed since the last call, in a session with several. */
 static void report_traces(struct recorder *r)
 {
 	struct finalizer_report news;

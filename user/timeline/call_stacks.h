@@ -77,8 +77,8 @@ struct stacks_out {
 	struct stacks_counts *counts;
 };
 
-/* How many frames, from the first on, there can still be. An entry that is no tail call also
- * ends the frame at its own place. */
+/* Returns the number of frames, from the first on, that can still be alive. An entry that is no
+ * tail call also ends the frame at its own place. */
 uint32_t stacks_alive_at_entry(const struct stacks *stacks, const struct stacks_at *at);
 uint32_t stacks_alive_at_point(const struct stacks *stacks, const struct stacks_at *at);
 
