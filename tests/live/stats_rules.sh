@@ -23,6 +23,17 @@ counted sampled sampled/stats.json --sample 1/2 -- "$WORKLOADS/processes" -n 20
 counted filtered filtered/stats.json --events switch -- "$WORKLOADS/pingpong" -n 1000
 counted all all/stats.json -a -d 300ms
 
+# Where only some threads are recorded, idle time is not known: no ratio is made of it.
+python3 - <<'PYTHON' >judged 2>&1 || complain "idle time: $(cat judged)"
+import json
+for name, known in (("full/stats.json", False), ("summary.stats.json", False), ("all/stats.json", True)):
+    doc = json.load(open(name))
+    assert doc["idle_known"] is known, (name, doc["idle_known"])
+    for line in (s for s in doc["snapshots"] if s["scope"] == "cpu"):
+        of_idle = [line["metrics"][key] for key in ("utilization", "traced_share", "input_stall_ratio")]
+        assert (None in of_idle) != known and (known or not line["idle_ns"]), (name, line)
+PYTHON
+
 # The check sees a nanosecond.
 python3 - full/stats.json <<'PYTHON'
 import re
