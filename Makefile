@@ -205,7 +205,7 @@ $(B)/tools/view/page.html: $(addprefix tools/view/page/,head.html page.css body.
 	printf '<style>' && cat tools/view/page/page.css && printf '</style>\n' && \
 	cat tools/view/page/body.html && \
 	printf '<script>' && cat $(B)/tools/view/page.js && printf '</script>\n'; } >$@
-$(B)/tools/view/page_source.o: CPPFLAGS += -DPAGE_HTML='"$(B)/tools/view/page.html"'
+$(B)/tools/view/page_source.o: CFLAGS += -Wa,-I$(B)
 $(B)/tools/view/page_source.o: $(B)/tools/view/page.html
 
 # Completion of shells, from --help of all programs.

@@ -39,7 +39,7 @@ static inline void column_number(struct columns *columns, unsigned column, uint6
 
 static inline void column_signed(struct columns *columns, unsigned column, int64_t value)
 {
-	column_number(columns, column, (uint64_t)value << 1 ^ (uint64_t)(value >> 63));
+	column_number(columns, column, (uint64_t)value << 1 ^ -(uint64_t)(value < 0));
 }
 
 /* Adds the block of the first `n` columns to the page, and empties them. Returns 0, or -ENOMEM

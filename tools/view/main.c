@@ -215,13 +215,16 @@ static void put_session(const struct described *d, struct json *root)
 	json_put_bool(root, "damaged", d->damaged);
 }
 
-/* The name of the trace, without its directories. */
+/* The name of the trace, without its directories; for free(). NULL without memory. */
 static char *trace_name(const char *path)
 {
-	char *name = path_with_suffix(path, ""), *slash = name ? strrchr(name, '/') : NULL;
+	char *whole = path_with_suffix(path, ""), *slash = whole ? strrchr(whole, '/') : NULL;
+	char *name;
 
-	if (slash && slash[1])
-		memmove(name, slash + 1, strlen(slash));
+	if (!slash || !slash[1])
+		return whole;
+	name = strdup(slash + 1);
+	free(whole);
 	return name;
 }
 

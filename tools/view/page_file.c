@@ -105,7 +105,7 @@ static int write_section(int fd, const struct page_section *section)
 
 static int write_sections(const struct page_file *page, int fd)
 {
-	int err = write_all(fd, page_source, (size_t)(page_source_end - page_source));
+	int err = write_all(fd, page_source, page_source_size);
 
 	for (size_t i = 0; i < page->n && err == 0; i++)
 		err = write_section(fd, &page->sections[i ? i - 1 : page->n - 1]);

@@ -6,7 +6,10 @@
 #ifndef TOOLS_VIEW_PAGE_SOURCE_H
 #define TOOLS_VIEW_PAGE_SOURCE_H
 
-extern const char page_source[], page_source_end[];
+#include <stdint.h>
+
+extern const char page_source[];
+extern const uint64_t page_source_size; /* bytes */
 
 #define PAGE_END "</body>\n</html>\n"
 
