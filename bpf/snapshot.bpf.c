@@ -111,7 +111,7 @@ int iterate_tasks(struct bpf_iter__task *ctx)
 	if (!task || task->exit_state)		     /* a zombie never runs again */
 		return 0;
 	if (settings.registers)
-		stack_bytes = (__u64)bpf_task_pt_regs(task) - (__u64)task->stack;
+		stack_bytes = kernel_stack_bytes(task);
 	bpf_probe_read_kernel_str(record.comm, sizeof(record.comm), task->comm);
 	state = kernel_task_state(task);
 	if (iterator_marks && target_named(task))

@@ -27,7 +27,7 @@ struct cpu_summaries_map {
 struct dead_map {
 	__uint(type, BPF_MAP_TYPE_QUEUE);
 	__uint(max_entries, DEAD_THREADS);
-	__type(value, struct summary_thread);
+	__type(value, struct task_summary);
 } dead SEC(".maps");
 
 struct dead_sums_map {
@@ -51,12 +51,15 @@ static __always_inline void cpu_uses(struct window w, struct cpu_summary *c, enu
 				     __u64 clock)
 {
 	__u32 was = c->use;
+	__u64 ns;
 
 	if (likely(was == use && c->since))
 		return;
 	sums_begin(&c->seq);
+	ns = within(w, c->since, clock);
+	barrier_var(was); /* Linux 6.1 forgets the comparison if it lies further from the access */
 	if (was < CPU_USES)
-		c->ns[was] += within(w, c->since, clock);
+		c->ns[was] += ns;
 	c->use = use;
 	c->since = clock;
 	sums_end(&c->seq);
@@ -74,7 +77,7 @@ static __always_inline enum cpu_use use_of(const struct task_struct *task, bool 
 /* A thread on a CPU: adds its time up to when it entered that CPU. */
 static __always_inline void add_before_entry(struct window w, struct task_summary *s)
 {
-	__u64 entered = s->entered, since = s->since, wake;
+	__u64 entered = s->entered, since = s->since, wake, ns;
 	__u32 reason = s->reason;
 
 	switch (s->use) {
@@ -96,8 +99,10 @@ static __always_inline void add_before_entry(struct window w, struct task_summar
 		} else {
 			wake = entered;
 		}
+		ns = within(w, since, wake);
+		barrier_var(reason); /* as in cpu_uses() */
 		if (reason < OFF_CPU_COUNT)
-			s->times.blocked_ns[reason] += within(w, since, wake);
+			s->times.blocked_ns[reason] += ns;
 		break;
 	default: /* a switch that was not seen */
 		s->times.unknown_ns += within(w, since, entered);
@@ -228,20 +233,18 @@ static __always_inline void add_times(struct thread_times *to, const struct thre
 	to->threads++;
 }
 
-/* Hands the times of a thread that ends at `clock` to user code. If too many wait for that, they
- * are added to the sums of this CPU. */
-static __noinline int report_exit(struct task_struct *task, struct task_summary *s, __u64 clock)
+/* Hands the times of a thread, complete up to its end at `since`, to user code. If too many wait
+ * for that, they are added to the sums of this CPU. The queue copies them from the storage of the
+ * thread: before Linux 6.13, all functions together have 512 bytes of stack. */
+static __noinline int report_exit(struct task_struct *task, struct task_summary *s)
 {
-	struct summary_thread thread = {};
 	struct thread_times *sums;
 	__u32 zero = 0;
 
-	if (clock <= *(volatile __u64 *)&window_begin)
+	if (s->since <= *(volatile __u64 *)&window_begin)
 		return 0;
-	thread.clock = clock;
-	__builtin_memcpy(&thread.state, s, sizeof(thread.state));
-	bpf_probe_read_kernel_str(thread.comm, sizeof(thread.comm), task->comm);
-	if (!bpf_map_push_elem(&dead, &thread, 0))
+	bpf_probe_read_kernel_str(s->comm, sizeof(s->comm), task->comm);
+	if (!bpf_map_push_elem(&dead, s, 0))
 		return 0;
 	sums = bpf_map_lookup_elem(&dead_sums, &zero);
 	if (sums)
@@ -257,15 +260,16 @@ static __noinline int end_thread(struct task_struct *task, struct task_summary *
 	if (s->traced)
 		mark_unknown(read_window(), s, task, clock);
 	s->use = TIME_DEAD;
-	report_exit(task, s, clock);
+	s->since = clock;
+	report_exit(task, s);
 	return 0;
 }
 
 /* A thread that is not the leader and calls exec() takes the leader's tid: its line under the old
- * one ends here. Its time up to `clock` has been added. */
+ * one ends here. Its time up to `clock`, which is s->since, has been added. */
 static __noinline int change_tid(struct task_struct *task, struct task_summary *s, __u64 clock)
 {
-	report_exit(task, s, clock);
+	report_exit(task, s);
 	sums_begin(&s->seq);
 	__builtin_memset(&s->times, 0, sizeof(s->times));
 	s->begin = clock;
@@ -434,7 +438,7 @@ static __always_inline void on_switch(struct cpu_state *cpu, bool preempt, struc
 			sums->use = CPU_UNKNOWN;
 		thread_leaves(w, leaving, prev, reason, clock);
 		if (unlikely(reason == OFF_CPU_DEAD))
-			report_exit(prev, leaving, clock);
+			report_exit(prev, leaving);
 		else if (tid_changed(leaving, prev))
 			change_tid(prev, leaving, clock);
 	}
@@ -517,6 +521,7 @@ static __always_inline bool leaves_as_usual(struct window w, const struct cpu_su
 					    __u16 reason, __u64 clock)
 {
 	__u64 since = s->since, wake = since, entered = sums->entered;
+	__u32 was;
 
 	if (unlikely(sums->task != (__u64)task || s->entered || since <= w.begin || clock > w.end ||
 		     s->cpu != (__s32)bpf_get_smp_processor_id() || reason == OFF_CPU_YIELDED ||
@@ -531,8 +536,10 @@ static __always_inline bool leaves_as_usual(struct window w, const struct cpu_su
 		if ((__s64)(wake - entered) > 0)
 			wake = entered;
 		s->times.wakeups++;
-		if (likely(s->reason < OFF_CPU_COUNT))
-			s->times.blocked_ns[s->reason] += wake - since;
+		was = s->reason;
+		barrier_var(was); /* as in cpu_uses() */
+		if (likely(was < OFF_CPU_COUNT))
+			s->times.blocked_ns[was] += wake - since;
 	}
 	s->times.runnable_ns += entered - wake;
 	if (reason == OFF_CPU_PREEMPTED) { /* keeps s->reason: only THROTTLED means anything then */
@@ -555,7 +562,7 @@ static __noinline int leaves_otherwise(const struct cpu_summary *sums, struct ta
 	recall_entry(sums, s, task);
 	thread_leaves(read_window(), s, task, reason, clock);
 	if (reason == OFF_CPU_DEAD)
-		report_exit(task, s, clock);
+		report_exit(task, s);
 	return 0;
 }
 
@@ -859,7 +866,7 @@ int summary_read(struct bpf_iter__task *ctx)
 	if (thread.state.use == TIME_DEAD)
 		return 0;
 	thread.task = (__u64)task;
-	bpf_probe_read_kernel_str(thread.comm, sizeof(thread.comm), task->comm);
+	bpf_probe_read_kernel_str(thread.state.comm, sizeof(thread.state.comm), task->comm);
 	bpf_seq_write(ctx->meta->seq, &thread, sizeof(thread));
 	return 0;
 }

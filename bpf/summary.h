@@ -83,19 +83,20 @@ struct task_summary {
 	__u32 id;     /* dense, from 1 */
 	__u32 traced; /* it is in the target and not filtered out */
 	__u32 pad;
-	__u64 call_sp, call_clock; /* of the outermost probed function it is in; 0: none */
+	__u64 call_sp, call_clock;   /* of the outermost probed function it is in; 0: none */
+	char comm[RECORD_COMM_SIZE]; /* set when it has died, and in copies for user code */
 };
 
-/* Times of a thread as user code gets them: from the iterator, or when it has died. */
+/* Times of a thread as user code gets them from the iterator. One that has died is a task_summary,
+ * whose times are complete up to `since`. */
 struct summary_thread {
-	__u64 clock; /* of these figures, ns; of its death; 0: they changed during the copy */
+	__u64 clock; /* of these figures, ns; 0: they changed during the copy */
 	__u64 task;  /* its address, as in cpu_summary */
 	/* The lazy variant, by the scheduler's clock: */
 	__u64 run_delay;    /* all time it waited for CPUs, up to when it last got one, */
 	__u64 last_arrival; /* which was then */
 	__u64 last_queued;  /* it waits since then; 0: it does not */
 	struct task_summary state;
-	char comm[RECORD_COMM_SIZE];
 };
 
 #define DEAD_THREADS 4096 /* that wait for user code; the times of more go to dead_sums */

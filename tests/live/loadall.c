@@ -1,20 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * loadall OBJECT: lets the kernel's verifier check every program of a BPF object, also those that a
- * recording leaves out, and prints their names. It makes the same settings before the load as the
- * recorder: the way in which a probe is attached decides which helpers its program may call.
+ * loadall OBJECT: has the kernel check every program of a BPF object, each alone, also those that a
+ * recording leaves out, and prints the names of the accepted ones; libbpf prints the verifier's log
+ * of the others. Status 1 if the kernel refuses one. What the recorder sets before the load is set
+ * here too: the way in which a probe is attached decides what its program may call.
  */
 #include <bpf/libbpf.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #define ATTACH_UPROBE_SESSION 57 /* newer than Debian 12's headers */
 
+static bool load_alone(const char *path, const char *name)
+{
+	struct bpf_object *object = bpf_object__open_file(path, NULL);
+	struct bpf_program *program;
+	bool loaded;
+
+	if (!object)
+		return false;
+	bpf_object__for_each_program(program, object)
+		bpf_program__set_autoload(program, !strcmp(bpf_program__name(program), name));
+	program = bpf_object__find_program_by_name(object, name);
+	if (strstr(name, "session"))
+		bpf_program__set_expected_attach_type(program, ATTACH_UPROBE_SESSION);
+	loaded = !bpf_object__load(object);
+	bpf_object__close(object);
+	return loaded;
+}
+
 int main(int argc, char **argv)
 {
 	struct bpf_object *object = argc == 2 ? bpf_object__open_file(argv[1], NULL) : NULL;
 	struct bpf_program *program;
-	int err;
+	bool refused = false;
 
 	if (!object) {
 		fprintf(stderr, "usage: loadall OBJECT\n");
@@ -22,13 +42,13 @@ int main(int argc, char **argv)
 	}
 	bpf_object__for_each_program(program, object)
 	{
-		bpf_program__set_autoload(program, true);
-		if (strstr(bpf_program__name(program), "session"))
-			bpf_program__set_expected_attach_type(program, ATTACH_UPROBE_SESSION);
+		const char *name = bpf_program__name(program);
+
+		if (load_alone(argv[1], name))
+			printf("%s\n", name);
+		else
+			refused = true;
 	}
-	err = bpf_object__load(object);
-	bpf_object__for_each_program(program, object) if (!err)
-		printf("%s\n", bpf_program__name(program));
 	bpf_object__close(object);
-	return err ? 1 : 0;
+	return refused;
 }

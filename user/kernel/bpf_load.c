@@ -29,19 +29,26 @@
 #define TUNE_SLEEPS	8   /* before the window opens, */
 #define TUNE_SLEEPS_MAX 100 /* and if the clock of the scheduler is not known then */
 
+#define LIBBPF_LINES 24 /* of a message: the verifier's reason stands at the end of its log */
+
 /* Messages of libbpf are shown with -v alone: one sentence of ours reports a failure. */
 static int print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
 {
-	char text[1024];
-	size_t len;
+	char *text, *line, *rest;
+	int lines = 0;
 
 	if (log_level() < LOG_DEBUG || level == LIBBPF_DEBUG)
 		return 0;
-	vsnprintf(text, sizeof(text), format, args);
-	len = strlen(text);
-	while (len && text[len - 1] == '\n')
-		text[--len] = '\0';
-	log_debug("%s", text);
+	if (vasprintf(&text, format, args) < 0)
+		return 0;
+	for (char *c = text; *c; c++)
+		lines += *c == '\n';
+	rest = text;
+	while ((line = strsep(&rest, "\n"))) {
+		if (lines-- <= LIBBPF_LINES && *line)
+			log_debug("%s", line);
+	}
+	free(text);
 	return 0;
 }
 

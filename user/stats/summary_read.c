@@ -100,7 +100,7 @@ struct thread_stats summary_settle(const struct summary_thread *thread, uint64_t
 		.end = clock,
 		.times = s.times,
 	};
-	memcpy(line.comm, thread->comm, sizeof(line.comm));
+	memcpy(line.comm, s.comm, sizeof(line.comm));
 	return line;
 }
 
@@ -116,13 +116,14 @@ static int note_id(struct summary *summary, uint32_t id)
 	return 0;
 }
 
-static void handle_dead(struct summary *summary, struct summary_thread *thread)
+static void handle_dead(struct summary *summary, const struct task_summary *state)
 {
+	struct summary_thread thread = {.clock = state->since, .state = *state};
 	struct thread_stats line;
 
-	thread->state.use = TIME_DEAD; /* also one that continues under another tid (exec) */
-	thread->state.entered = 0;
-	line = summary_settle(thread, summary->t0, summary->t1);
+	thread.state.use = TIME_DEAD; /* also one that continues under another tid (exec) */
+	thread.state.entered = 0;
+	line = summary_settle(&thread, summary->t0, summary->t1);
 	thread_times_add(&summary->dead_sums, &line.times);
 	time_stats_add(&summary->dead, &line);
 }
@@ -130,13 +131,11 @@ static void handle_dead(struct summary *summary, struct summary_thread *thread)
 int summary_fetch(struct summary *summary)
 {
 	int fd = bpf_map__fd(summary->bpf->skeleton->maps.dead), err;
-	struct summary_thread thread;
+	struct task_summary state;
 
-	while (!bpf_map_lookup_and_delete_elem(fd, NULL, &thread)) {
-		bool died = thread.state.use == TIME_DEAD;
-
-		handle_dead(summary, &thread);
-		err = died ? note_id(summary, thread.state.id) : 0;
+	while (!bpf_map_lookup_and_delete_elem(fd, NULL, &state)) {
+		handle_dead(summary, &state);
+		err = state.use == TIME_DEAD ? note_id(summary, state.id) : 0;
 		if (err)
 			return err;
 	}
