@@ -29,6 +29,12 @@ static __always_inline __u32 kernel_task_state(struct task_struct *task)
 	return (__u32)BPF_CORE_READ(old, state);
 }
 
+/* Does the task run on a CPU, or does that CPU still switch away from it? */
+static __always_inline bool kernel_on_cpu(struct task_struct *task)
+{
+	return ((struct task_struct___on_cpu *)task)->on_cpu;
+}
+
 static __always_inline bool kernel_is_kthread(struct task_struct *task)
 {
 	return task->flags & PF_KTHREAD;

@@ -14,10 +14,6 @@
 #include "summary.bpf.h"
 #include "target.bpf.h"
 
-/* 6.13 */
-extern bool bpf_session_is_return(void) __ksym __weak;
-extern __u64 *bpf_session_cookie(void) __ksym __weak;
-
 #define COOKIE_SITE(cookie)   ((__u32)(cookie))
 #define COOKIE_NUMBER(cookie) ((__u16)((cookie) >> 32))
 #define COOKIE_SOURCE(cookie) ((__u8)((cookie) >> 48))
@@ -213,18 +209,34 @@ out:
 	return again;
 }
 
+/*
+ * Calls the kernel function bpf_session_cookie(), or bpf_session_is_return() (6.13), which user
+ * code puts in the place of `number` (SESSION_*_CALL). An extern would not do: it has the type of
+ * one kernel, newer kernels [seen: 7.3] gave both the context as an argument, and libbpf compares.
+ */
+#define SESSION_CALL(context, number)                                                              \
+	({                                                                                         \
+		register __u64 result asm("r0");                                                   \
+		register void *argument asm("r1") = (context);                                     \
+		asm volatile("call %[to]"                                                          \
+			     : "=r"(result), "+r"(argument)                                        \
+			     : [to] "i"(number)                                                    \
+			     : "r2", "r3", "r4", "r5", "memory");                                  \
+		result;                                                                            \
+	})
+
 /* Both sides of a function, with the number that pairs entry and return. */
 SEC("uprobe")
 int probe_session(struct pt_regs *regs)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct task_state *task_state = task_state_of(task);
-	__u64 *call = bpf_session_cookie(), number;
+	__u64 *call = (__u64 *)SESSION_CALL(regs, SESSION_COOKIE_CALL), number;
 	__u8 flags;
 
 	if (!call)
 		return 1;
-	if (bpf_session_is_return()) {
+	if ((__u8)SESSION_CALL(regs, SESSION_IS_RETURN_CALL)) { /* a bool */
 		handle_hit(regs, bpf_get_attach_cookie(regs), task, task_state, PROBE_RETURN, 0,
 			   kernel_return_sp(regs), *call);
 		return 0;

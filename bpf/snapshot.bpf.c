@@ -122,7 +122,7 @@ int iterate_tasks(struct bpf_iter__task *ctx)
 	bpf_probe_read_kernel_str(record.comm, sizeof(record.comm), task->comm);
 	record.head.kind = RECORD_TASK;
 	record.state = state;
-	record.on_cpu = task->on_cpu;
+	record.on_cpu = kernel_on_cpu(task);
 	if (task_state) {
 		record.wake_clock = pending_wakeup(task, task_state);
 		record.waker_tid = record.wake_clock ? task_state->waker_tid : WAKER_UNKNOWN;

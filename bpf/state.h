@@ -154,6 +154,10 @@ struct probe_site {
 };
 _Static_assert(sizeof(struct probe_site) == 64, "shared size");
 
+/* Calls in probe_session that user code turns into calls of kernel functions before the load. */
+#define SESSION_COOKIE_CALL    0x7e550001 /* bpf_session_cookie */
+#define SESSION_IS_RETURN_CALL 0x7e550002 /* bpf_session_is_return */
+
 /* Constants of a session, set before the programs are loaded. */
 struct settings {
 	__u32 all;	     /* every task is in the target (-a) */

@@ -477,7 +477,7 @@ static __always_inline void on_wakeup(struct cpu_state *cpu, struct task_struct 
 
 	cpu->events[EVENT_WAKE].seen++;
 	s = settings.all || task->bpf_storage ? summary_of(task) : NULL;
-	if (s && (new || !task->on_cpu))
+	if (s && (new || !kernel_on_cpu(task)))
 		s->woken = bpf_ktime_get_ns();
 }
 
@@ -585,7 +585,7 @@ static __noinline int left_unseen(struct cpu_summary *sums)
 	if (!task)
 		return 0;
 	s = summary_of(task);
-	if (s && (__u64)task == sums->task && !task->on_cpu && s->since < sums->entered) {
+	if (s && (__u64)task == sums->task && !kernel_on_cpu(task) && s->since < sums->entered) {
 		sums_begin(&s->seq);
 		recall_entry(sums, s, task);
 		thread_left_unseen(s, task, sums->entered);

@@ -39,7 +39,7 @@ static __always_inline void on_waking(struct cpu_state *cpu, struct task_struct 
 	wakee->waker_tid = current_waker(cpu, wakee->ksoftirqd);
 	/* asleep, but still on its queue (delayed dequeue): last_queued is not the wake-up */
 	if (settings.wakeup_from_sched_info && unlikely(task->sched_info.last_queued) &&
-	    !task->on_cpu)
+	    !kernel_on_cpu(task))
 		wakee->wake_clock = bpf_ktime_get_ns();
 }
 
@@ -59,7 +59,7 @@ static __always_inline void on_wakeup(struct cpu_state *cpu, struct task_struct 
 	struct kind_counts *wakeups = &cpu->events[EVENT_WAKE];
 	struct task_state *wakee = task_state_of(task);
 
-	if (!wakee || (!new && task->on_cpu)) {
+	if (!wakee || (!new &&kernel_on_cpu(task))) {
 		wakeups->seen++;
 		wakeups->filtered++;
 		return;

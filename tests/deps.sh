@@ -53,6 +53,9 @@ libomp-dev                /usr/lib/llvm-*/lib/libomp.so
 chromium                  chromium
 chromium-driver           chromedriver
 fonts-dejavu-core         /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf
+qemu-system-x86           qemu-system-x86_64
+busybox-static            busybox
+cpio                      cpio
 '
 oracles='
 libboost-serialization1.74.0  /usr/lib/*/libboost_serialization.so.1.74.0

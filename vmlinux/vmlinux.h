@@ -141,7 +141,6 @@ struct task_struct {
 	unsigned int __state;
 	void *stack;
 	unsigned int flags;
-	int on_cpu;
 	struct sched_entity se;
 	int exit_state;
 	int exit_code;
@@ -174,6 +173,10 @@ struct bpf_iter__task {
 /* As older or newer kernels have it (the part from ___ on is ignored when names are matched). */
 struct task_struct___before_5_14 {
 	long state;
+};
+
+struct task_struct___on_cpu { /* an int, of one byte in newer kernels [seen: 7.3] */
+	unsigned int on_cpu;	  /* libbpf adapts the size of unsigned numbers only */
 };
 
 struct task_struct___6_18 {

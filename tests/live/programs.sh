@@ -11,7 +11,7 @@ cd "$T" || exit 1
 
 "$B/tests/live/loadall" "$B/bpf/ovni.o" >loaded 2>log || complain "$(tail -n 20 log)"
 for program in record_switch record_switch_tracepoint record_switch_cpus record_switch_5_17 sched_waking sched_wakeup \
-	summary_switch summary_switch_lazy summary_switch_5_17 take_snapshot probe_session probe_entry probe_return probe_point; do
+	summary_switch summary_switch_lazy summary_switch_5_17 take_snapshot probe_entry probe_return probe_point; do
 	expect "$program is loaded" grep -qx $program loaded
 done
 

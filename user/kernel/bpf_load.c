@@ -136,6 +136,15 @@ static int explain_load(int err)
 	return err;
 }
 
+/* Is the load of weak externs refused because only CAP_SYS_ADMIN may look at the types of modules?
+ */
+static bool modules_hidden(const struct bpf_load *bpf)
+{
+	__u32 id;
+
+	return bpf->searches_modules && bpf_btf_get_next_id(0, &id) && errno == EPERM;
+}
+
 /* A ring: plain memory that both sides map. -errno after one message. */
 static int make_ring(size_t bytes)
 {
@@ -327,6 +336,12 @@ int bpf_load_open(struct bpf_load *bpf, const struct options *options,
 	if (err)
 		return err;
 	err = load(skeleton);
+	if (err && modules_hidden(bpf)) {
+		log_error(
+			"not permitted to look at the types of kernel modules: before Linux 6.10, "
+			"CAP_SYS_ADMIN is needed as well as CAP_BPF and CAP_PERFMON");
+		return err;
+	}
 	if (err)
 		return explain_load(err);
 	for (size_t i = 0; i < ntargets; i++) {

@@ -38,6 +38,7 @@ struct bpf_load {
 	struct cpu_summary *cpu_summaries; /* the same; NULL in full mode */
 	unsigned npossible;
 	int statistics_fd;	     /* -1: the kernel keeps none */
+	bool searches_modules;	     /* libbpf looks in modules for functions that this kernel lacks */
 	bool yields_unknown;	     /* yielded and preempted look the same */
 	bool interrupts_unknown;     /* an interrupt is not recorded as a waker */
 	bool throttled_partly;	     /* a wait that begins as preempted stays so */

@@ -152,6 +152,23 @@ static bool has_enum_value(const struct btf *btf, const char *name, const char *
 	return false;
 }
 
+/* Turns the calls `number` of probe_session into calls of the kernel's function `name`. */
+static void call_kernel_function(struct bpf_program *program, const struct btf *btf, int32_t number,
+				 const char *name)
+{
+	/* libbpf has set_insns() to change instructions before the load; in place is the same */
+	struct bpf_insn *insn = (struct bpf_insn *)bpf_program__insns(program);
+	int id = btf__find_by_name_kind(btf, name, BTF_KIND_FUNC);
+
+	for (size_t i = 0; i < bpf_program__insn_cnt(program); i++) {
+		if (insn[i].code != (BPF_JMP | BPF_CALL) || insn[i].src_reg ||
+		    insn[i].imm != number)
+			continue;
+		insn[i].src_reg = BPF_PSEUDO_KFUNC_CALL;
+		insn[i].imm = id; /* negative: no such function; the kernel refuses it */
+	}
+}
+
 /* Selects the programs of the probes, with their attach types. */
 static int choose_probes(struct bpf_load *bpf, const struct btf *btf)
 {
@@ -172,6 +189,12 @@ static int choose_probes(struct bpf_load *bpf, const struct btf *btf)
 		if (!attach_needs(bpf->attach, (enum attach_program)p))
 			continue;
 		bpf_program__set_autoload(program, true);
+		if (p == ATTACH_PROGRAM_SESSION) {
+			call_kernel_function(program, btf, SESSION_COOKIE_CALL,
+					     "bpf_session_cookie");
+			call_kernel_function(program, btf, SESSION_IS_RETURN_CALL,
+					     "bpf_session_is_return");
+		}
 		bpf_program__set_expected_attach_type(
 			program,
 			(enum bpf_attach_type)attach_type(bpf->attach, (enum attach_program)p));
@@ -337,7 +360,16 @@ int programs_choose(struct bpf_load *bpf, const struct options *options)
 			  "built with CONFIG_DEBUG_INFO_BTF is needed");
 		return err;
 	}
+	if (!has_enum_value(btf, "bpf_func_id", "BPF_FUNC_task_storage_get")) {
+		log_error("Linux 5.11 or newer is needed: this kernel lets no program keep data of "
+			  "a task (bpf_task_storage_get)");
+		err = -EOPNOTSUPP;
+		goto out;
+	}
 	bpf->interrupts_unknown = !has_interrupt_pairs(btf);
+	bpf->searches_modules =
+		btf__find_by_name_kind(btf, "bpf_preempt_disable", BTF_KIND_FUNC) < 0 ||
+		btf__find_by_name_kind(btf, "bpf_task_from_pid", BTF_KIND_FUNC) < 0;
 	bpf->throttled_partly = has_member(btf, "cfs_rq", "throttle_count") &&
 				!has_member(btf, "task_struct", "throttled");
 #if defined(__x86_64__) || defined(__aarch64__)

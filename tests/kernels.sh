@@ -1,0 +1,143 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Boots kernels of Debian in QEMU, without KVM, and records in them:
+#
+#   tests/kernels.sh BUILD [SUITE...]      BUILD: folder of the build; SUITE: a release of Debian
+#                                          (default: bullseye bookworm trixie, for 5.10 6.1 6.12)
+#
+# Prints a table, kernel x feature, in the form of docs/kernels.md; on standard error each result of
+# a guest, and what was wrong. Status 0: every feature works, or is refused with the sentence that
+# the manual has; 1: something else; 77: there is nothing to boot, with the reason.
+#
+# The kernels are the packages linux-image-cloud-amd64, downloaded into BUILD/kernels by an apt with
+# folders of its own: the apt of this machine is not touched. tests/kernels_init.sh is the first
+# process of each guest. All guests run at the same time; their last line ends the wait, not a time.
+set -u
+top=$(cd "$(dirname "$0")/.." && pwd)
+build=$(cd "$1" && pwd) || exit 2
+shift
+[ $# -gt 0 ] || set -- bullseye bookworm trixie
+cache=$build/kernels
+keys=/usr/share/keyrings/debian-archive-keyring.gpg
+mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
+PATH=$PATH:/usr/sbin:/sbin
+
+skip() { echo "$1"; exit 77; }
+for tool in qemu-system-x86_64 busybox cpio apt-get dpkg-deb; do
+	command -v $tool >/dev/null || skip "there is no $tool"
+done
+[ "$(uname -m)" = x86_64 ] || skip "the kernels are for x86-64"
+[ -r $keys ] || skip "there are no keys of Debian's archive ($keys)"
+
+# The kernel of a suite, at $cache/SUITE/vmlinuz.
+fetch() { # SUITE
+	local folder=$cache/$1 image package
+	[ ! -s "$folder/vmlinuz" ] || return 0
+	rm -rf "$folder"
+	mkdir -p "$folder"/{etc,lists/partial,cache/archives/partial,files} || return 1
+	echo "deb [signed-by=$keys] $mirror $1 main" >"$folder/etc/sources.list"
+	: >"$folder/status"
+	cat >"$folder/apt.conf" <<-E
+		Dir::State::lists "$folder/lists";
+		Dir::State::status "$folder/status";
+		Dir::Cache "$folder/cache";
+		Dir::Etc "$folder/etc";
+		Dir::Etc::sourcelist "$folder/etc/sources.list";
+		Dir::Etc::sourceparts "/dev/null";
+		Dir::Etc::parts "/dev/null";
+		Dir::Etc::preferencesparts "/dev/null";
+		APT::Architecture "amd64";
+		APT::Architectures "amd64";
+		Acquire::Languages "none";
+		Acquire::Retries "2";
+		Acquire::http::Timeout "20";
+	E
+	(
+		export APT_CONFIG=$folder/apt.conf
+		cd "$folder" || exit 1
+		apt-get update -qq || exit 1
+		image=$(apt-cache depends linux-image-cloud-amd64 |
+			sed -n 's/.*Depends: \(linux-image-[0-9].*\)/\1/p' | head -n 1)
+		[ -n "$image" ] || exit 1
+		for package in "$image" "linux-binary-${image#linux-image-}"; do
+			apt-cache show "$package" >/dev/null 2>&1 || continue
+			apt-get download -qq "$package" || exit 1
+		done
+		for package in ./*.deb; do
+			dpkg-deb -x "$package" files || exit 1
+		done
+	) >"$folder/log" 2>&1 || return 1
+	image=$(find "$folder/files" -name 'vmlinuz*' -type f | head -n 1)
+	[ -n "$image" ] && mv "$image" "$folder/new" && rm -rf "$folder"/{files,lists,cache,*.deb} &&
+		mv "$folder/new" "$folder/vmlinuz"
+}
+
+# The files of a guest: our programs with their libraries, the workloads, and busybox.
+make_initramfs() { # FOLDER
+	local root=$1/root file
+	mkdir -p "$root"/{bin,proc,sys,dev,tmp,etc} || return 1
+	cp "$(command -v busybox)" "$(command -v setpriv)" "$(command -v bpftool)" "$root/bin" &&
+		cp "$build"/bin/ovni-{bpf,check,dump,emu} "$root/bin" &&
+		cp "$build"/tests/workloads/{calls,hopper,pingpong,sleepers,yielder} "$root/bin" &&
+		cp "$top/tests/kernels_init.sh" "$root/init" || return 1
+	for file in $(for f in "$root"/bin/*; do ldd "$f" 2>/dev/null; done |
+		grep -o '/[^ :]*' | sort -u); do
+		cp -L --parents "$file" "$root" || return 1
+	done
+	(cd "$root" && find . | cpio -o -H newc 2>/dev/null) >"$1/initramfs"
+}
+
+# Boots a kernel; what the guest says is OUTPUT. A guest that panics ends (panic=-1, -no-reboot).
+# With a thread for each virtual CPU, QEMU 7.2 damages the flags at CMPXCHG16B, which ends in a
+# panic; kernels after 6.18 need that instruction to allocate under locks (kmalloc_nolock).
+boot() { # SUITE OUTPUT
+	local cpu=max,la57=off,cx16=off accel=tcg,thread=multi
+	case $1 in
+	bullseye | bookworm | trixie) ;;
+	*) cpu=max,la57=off accel=tcg,thread=single ;;
+	esac
+	timeout -k 5 "${KERNELS_TIMEOUT:-540}" qemu-system-x86_64 -accel $accel \
+		-cpu $cpu -smp 2 -m 1G -nographic -no-reboot -nic none \
+		-kernel "$cache/$1/vmlinuz" -initrd "$folder/initramfs" \
+		-append "console=ttyS0 quiet panic=-1" </dev/null 2>&1 | tr -d '\r' >"$2"
+}
+
+folder=$(mktemp -d "${TMPDIR:-/tmp}/ovni-kernels.XXXXXX") || exit 1
+trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$folder"' EXIT
+mkdir -p "$cache"
+for suite in "$@"; do
+	(
+		flock 9
+		fetch "$suite"
+	) 9>"$cache/$suite.lock" ||
+		skip "no kernel of $suite: $(tail -n 1 "$cache/$suite/log" 2>/dev/null)"
+done
+make_initramfs "$folder" || { echo "cannot make the initramfs" >&2; exit 1; }
+
+for suite in "$@"; do
+	boot "$suite" "$folder/$suite" &
+done
+wait
+
+wrong=0 head="| feature |" line="| --- |"
+for suite in "$@"; do
+	sed "s/^/$suite: /" "$folder/$suite" | grep -a '' >&2
+	grep -qa '^kernels: the end$' "$folder/$suite" || {
+		echo "wrong: $suite: the guest did not come to its end" >&2
+		wrong=1
+	}
+	grep -qa '^wrong: ' "$folder/$suite" && wrong=1
+	head="$head $(sed -n 's/.*kernels: this is //p' "$folder/$suite") |"
+	line="$line --- |"
+done
+printf '%s\n%s\n' "$head" "$line"
+cat "${@/#/$folder/}" | sed -n 's/^cell: \([^|]*\)|.*/\1/p' | awk '!seen[$0]++' >"$folder/features"
+while read -r feature; do
+	row="| $feature |"
+	for suite in "$@"; do
+		row="$row $(sed -n "s/^cell: $feature|//p" "$folder/$suite" | head -n 1) |"
+	done
+	echo "$row"
+done <"$folder/features"
+exit $wrong
