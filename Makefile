@@ -214,8 +214,9 @@ $(B)/completion.%: tools/completion.sh $(PROGRAMS)
 	$(Q)tools/completion.sh $* $(PROGRAMS) >$@
 
 # BPF: one object a topic, linked into one, and its skeleton.
-BPF_CFLAGS := -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(shell uname -m | \
-	sed 's/x86_64/x86/;s/aarch64/arm64/') -I. -Ivmlinux \
+MACHINE    := $(shell $(CC) -dumpmachine)
+BPF_CFLAGS := -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(patsubst aarch64%,arm64,$(patsubst \
+	x86_64%,x86,$(firstword $(subst -, ,$(MACHINE))))) -I. -Ivmlinux \
 	-idirafter /usr/include/$(shell $(CC) -print-multiarch 2>/dev/null) -Wall -Werror
 $(B)/bpf/%.bpf.o: bpf/%.bpf.c
 	$(call msg,BPF,$<)
