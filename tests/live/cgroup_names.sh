@@ -10,7 +10,7 @@ cd "$T" || exit 1
 . "$S/tests/live/cpu_group.sh"
 
 clean() {
-	rmdir "$group/a b" "$group/c"
+	[ -d "${group:-}" ] && rmdir "$group/a b" "$group/c"
 	clean_up
 }
 trap clean EXIT
