@@ -3,7 +3,7 @@
 #   sudo make demo     install missing packages, build, record an example, show the result
 #   sudo make check    install missing packages, build, test every promise once
 #   make               build; needs no root (sudo make deps installs the packages for it)
-#   make install       uninstall, with prefix= and DESTDIR=
+#   make install       uninstall, with prefix= and DESTDIR=; NO_BUILD=1 installs the present build
 #
 #   make test T=NAME   one test (live/truth), or those with NAME in their name
 #   make unit golden   groups of tests without root; live and fuzz are the others
@@ -313,7 +313,7 @@ lint:
 # ---- installation ------------------------------------------------------------------------------
 
 .PHONY: install uninstall clean
-install: all
+install: $(if $(NO_BUILD),,all)
 	$(INSTALL) -d $(DESTDIR)$(bindir) $(DESTDIR)$(datadir)/cfg $(DESTDIR)$(datadir)/apis \
 		$(DESTDIR)$(mandir)/man1 $(DESTDIR)$(mandir)/man3 $(DESTDIR)$(mandir)/man5 \
 		$(DESTDIR)$(mandir)/man8 $(DESTDIR)$(docdir)/docs/spec $(DESTDIR)$(libdir)/pkgconfig \
@@ -344,8 +344,8 @@ install: all
 	chmod 644 $(DESTDIR)$(incdir)/trace/loom/writer.h
 	printf '%s\n' 'Name: ovni-loom' 'Description: writer of Loom co-simulation traces' \
 		'Version: $(VERSION)' 'Cflags: -I$(incdir)' 'Libs: -L$(libdir) -lovni-loom' \
-		>$(B)/ovni-loom.pc
-	$(INSTALL) -m 644 $(B)/ovni-loom.pc $(DESTDIR)$(libdir)/pkgconfig
+		>$(DESTDIR)$(libdir)/pkgconfig/ovni-loom.pc
+	chmod 644 $(DESTDIR)$(libdir)/pkgconfig/ovni-loom.pc
 
 uninstall:
 	rm -f $(patsubst $(B)/bin/%,$(DESTDIR)$(bindir)/%,$(PROGRAMS))

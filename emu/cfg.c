@@ -178,10 +178,13 @@ static int write_text(int dir, const char *name, const char *text, size_t size)
 	err = write_all(fd, text, size);
 	if (close(fd) && !err)
 		err = -errno;
-	if (!err && renameat(dir, UNFINISHED, dir, name))
-		err = -errno;
 	if (err)
-		unlinkat(dir, UNFINISHED, 0);
+		goto failed;
+	if (!renameat(dir, UNFINISHED, dir, name))
+		return 0;
+	err = -errno;
+failed:
+	unlinkat(dir, UNFINISHED, 0);
 	return err;
 }
 
@@ -215,8 +218,11 @@ static int copy_entry(const char *path, const struct stat *st, int type, struct 
 	if (dir < 0)
 		goto out;
 	err = set_maximum(copy.emu, &text, &size);
-	if (!err && fstatat(dir, name, &there, AT_SYMLINK_NOFOLLOW) != 0)
+	if (err)
+		goto close;
+	if (fstatat(dir, name, &there, AT_SYMLINK_NOFOLLOW) != 0)
 		err = write_text(dir, name, text, size);
+close:
 	close(dir);
 out:
 	free(text);
@@ -337,10 +343,14 @@ int cfg_write_counter(struct emulator *emu, unsigned type, const char *name)
 	}
 	safe[n] = '\0';
 	err = write_counter(emu->out_fd, "thread", type, safe);
-	if (!err)
-		err = write_counter(emu->out_fd, "cpu", type, safe);
 	if (err)
-		log_error("%s/cfg: cannot write the configuration of the counter %s: %s%s",
-			  emu->out_dir, safe, strerror(-err), out_remedy(err));
+		goto failed;
+	err = write_counter(emu->out_fd, "cpu", type, safe);
+	if (err)
+		goto failed;
+	return 0;
+failed:
+	log_error("%s/cfg: cannot write the configuration of the counter %s: %s%s", emu->out_dir,
+		  safe, strerror(-err), out_remedy(err));
 	return err;
 }

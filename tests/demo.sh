@@ -23,7 +23,7 @@ shown() { printf '  $ %s\n' "$*"; }
 rm -rf "$trace"
 title "1. Record: a program with a pool of four workers, on $(nproc) CPUs, as it is"
 shown "ovni-bpf -o $trace -- tests/workloads/phases"
-WORKLOAD_MAIN=told "$B/bin/ovni-bpf" -o "$trace" -- "$B/tests/workloads/phases" -t 3000 || {
+WORKLOAD_MAIN=reported "$B/bin/ovni-bpf" -o "$trace" -- "$B/tests/workloads/phases" -t 3000 || {
 	status=$?
 	echo "demo: the recording failed with status $status" >&2
 	[ $status = 3 ] || exit $status

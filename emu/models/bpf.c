@@ -260,9 +260,10 @@ static int taker_value(struct emulator *emu, struct bpf *bpf, const struct threa
 	if (reason == OFF_CPU_THROTTLED || !next)
 		return 0;
 	err = number_thread(emu, bpf, th->process->loom, next, &number);
-	if (!err)
-		*value = thread_value(number);
-	return err;
+	if (err)
+		return err;
+	*value = thread_value(number);
+	return 0;
 }
 
 static int leave(struct bpf *bpf, struct pairs *pairs, const struct event *ev)

@@ -83,8 +83,9 @@ static int task(struct emulator *emu, struct thread *th, const struct event *ev,
 	switch (ev->value) {
 	case 'x':
 		err = task_execute(emu, tasks, th, id, 0);
-		if (!err)
-			err = emu_push(emu, th, subsystem, IN_BODY);
+		if (err)
+			return err;
+		err = emu_push(emu, th, subsystem, IN_BODY);
 		break;
 	case 'p':
 		err = task_pause(emu, tasks, th, id, 0);
@@ -94,8 +95,9 @@ static int task(struct emulator *emu, struct thread *th, const struct event *ev,
 		break;
 	default:
 		err = task_end(emu, tasks, th, id, 0);
-		if (!err)
-			err = emu_pop(emu, th, subsystem, IN_BODY);
+		if (err)
+			return err;
+		err = emu_pop(emu, th, subsystem, IN_BODY);
 	}
 	if (err)
 		return err;

@@ -127,8 +127,9 @@ static int task(struct emulator *emu, struct thread *th, const struct event *ev,
 	switch (ev->value) {
 	case 'x':
 		err = task_execute(emu, tasks, th, id, body);
-		if (!err)
-			err = emu_push(emu, th, action->channel, action->value);
+		if (err)
+			return err;
+		err = emu_push(emu, th, action->channel, action->value);
 		return err ? err : show(emu, th, task_top(tasks, th));
 	case 'r':
 		err = task_resume(emu, tasks, th, id, body);
@@ -138,8 +139,9 @@ static int task(struct emulator *emu, struct thread *th, const struct event *ev,
 		return err ? err : clear(emu, th);
 	default:
 		err = task_end(emu, tasks, th, id, body);
-		if (!err)
-			err = emu_pop(emu, th, action->channel, action->value);
+		if (err)
+			return err;
+		err = emu_pop(emu, th, action->channel, action->value);
 		return err ? err : clear(emu, th);
 	}
 }

@@ -1,15 +1,20 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# What `make install` puts where, that every user can read it, that an installed program finds
-# its data relative to itself, and that `make uninstall` leaves nothing behind.
+# The paths and modes of the installed files; an installed program finds its data relative to
+# itself; `make uninstall` leaves nothing behind. NO_BUILD=1 installs the build as it is: other tests
+# use its programs at the same time.
 set -eu
 root=$T/root
-make_() { MAKEFLAGS='' make -s -C "$S" B="$B" DESTDIR="$root" prefix=/usr "$@"; }
+make_() { MAKEFLAGS='' make -s -C "$S" B="$B" DESTDIR="$root" prefix=/usr NO_BUILD=1 "$@"; }
 
 if ! ls "$B"/bin/ovni-* >/dev/null 2>&1; then
 	echo "no programs are built"
 	exit 77
+fi
+if make_ -n -W VERSION install | grep -E -- ' -c -o |version\.stamp'; then
+	echo "NO_BUILD=1 builds"
+	exit 1
 fi
 (umask 077 && make_ install)
 cd "$root/usr"

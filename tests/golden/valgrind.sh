@@ -3,6 +3,9 @@
 #
 # The emulator and the tools on small inputs, good and bad, under valgrind: nothing is read that was
 # not written, nothing out of bounds, and no memory is lost.
+# A breakpoint of a user probe would end a program with SIGTRAP here, since valgrind runs a copy of the
+# code: no test that attaches probes may run at the same time.
+# needs: alone
 # long: valgrind is slow
 set -u
 command -v valgrind >/dev/null || { echo "no valgrind"; exit 77; }

@@ -9,7 +9,7 @@ set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
 
-export WORKLOAD_MAIN=told
+export WORKLOAD_MAIN=reported
 start=$(date +%s%N)
 "$RECORDER" -a -d 1ms -o first >first.log 2>&1 || complain "$(cat first.log)"
 start_usec=$((($(date +%s%N) - start) / 1000))

@@ -27,33 +27,15 @@ static const struct knob knobs[] = {
 	{0, NULL, NULL},
 };
 
-/* ---- what a thread knows about itself ---- */
+/* ---- times of a thread, measured by itself ---- */
 
 struct times {			   /* ns */
 	int64_t wall, waited, cpu; /* waited: for a CPU; cpu: of the CPU clock */
 };
 
-static __thread int schedstat = -1;
-
 static struct times times_now(void)
 {
-	struct times t = {.wall = now_ns()};
-	unsigned long long run, delay;
-	struct timespec ts;
-	char text[80];
-	ssize_t n;
-
-	if (schedstat < 0)
-		schedstat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-	must(schedstat >= 0, "/proc/thread-self/schedstat");
-	n = pread(schedstat, text, sizeof(text) - 1, 0);
-	must(n > 0, "/proc/thread-self/schedstat");
-	text[n] = '\0';
-	must(sscanf(text, "%llu %llu", &run, &delay) == 2, "/proc/thread-self/schedstat");
-	t.waited = (int64_t)delay;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	t.cpu = (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-	return t;
+	return (struct times){now_ns(), my_schedstat().waited, cpu_ns()};
 }
 
 static struct times times_since(struct times from)
@@ -117,18 +99,13 @@ static int64_t meter_ran(const struct meter *m)
 	return m->last - m->begin - m->waited;
 }
 
-/* Uses the CPU for `ns`, however long that takes. */
-static void work_for(int64_t ns, struct meter *m)
+/* work_for(), with the waits in `m`. */
+static void work_metered(int64_t ns, struct meter *m)
 {
-	struct timespec ts;
-	int64_t end = 0, at;
+	int64_t end = cpu_ns() + ns;
 
-	do {
-		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-		at = (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-		end = end ? end : at + ns;
+	while (cpu_ns() < end)
 		meter_step(m);
-	} while (at < end);
 }
 
 static void sleep_until(int64_t ns)
@@ -154,7 +131,7 @@ static void *unequal(void *arg)
 	struct meter m = meter_begin();
 
 	name_thread("worker-%ld", (long)(intptr_t)arg);
-	work_for(((intptr_t)arg + 1) * work_ms * MSEC, &m);
+	work_metered(((intptr_t)arg + 1) * work_ms * MSEC, &m);
 	say("tid=%d ran=%ld", gettid(), (long)meter_ran(&m));
 	return NULL;
 }
@@ -190,7 +167,7 @@ static void *convoy_member(void *arg)
 		sleep_for(5 * MSEC);
 		times_add(&hold, times_since(at));
 		pthread_mutex_unlock(&mutex);
-		work_for(MSEC, &m);
+		work_metered(MSEC, &m);
 	}
 	say("tid=%d slept=%ld sleeps=%ld held=%ld", gettid(),
 	    (long)(lock.wall - lock.waited - lock.cpu), sleeps, (long)hold.wall);
@@ -266,13 +243,14 @@ static void *latcrit(void *arg)
 		sleep_until(next);
 		m = meter_begin();
 		waited += times_since(before).waited;
-		work_for(period_ms * MSEC * 2 / 5, &m);
+		work_metered(period_ms * MSEC * 2 / 5, &m);
 		waited += m.waited;
 		while (now_ns() > next + period_ms * MSEC)
 			next += period_ms * MSEC;
 	}
 	period->ns = 0;
-	say("latcrit=%d waited=%ld", gettid(), (long)waited);
+	say("latcrit=%d waited=%ld cpu_ns=%ld wait_ns=%ld", gettid(), (long)waited, (long)cpu_ns(),
+	    (long)my_schedstat().waited);
 	return NULL;
 }
 
@@ -280,6 +258,7 @@ static void neighbour(void)
 {
 	struct next_period *period = mmap(NULL, sizeof(*period), PROT_READ | PROT_WRITE,
 					  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int64_t ran;
 	pid_t pid;
 
 	must(period != MAP_FAILED, "mmap");
@@ -290,7 +269,9 @@ static void neighbour(void)
 		name_thread("noisy");
 		while (!period->ns) /* "latcrit" does not wait for it before that */
 			sleep_for(MSEC);
-		say("noisy=%d ran=%ld", getpid(), (long)run_while_wanted(period));
+		ran = run_while_wanted(period);
+		say("noisy=%d ran=%ld cpu_ns=%ld wait_ns=%ld", getpid(), (long)ran, (long)cpu_ns(),
+		    (long)my_schedstat().waited);
 		_exit(0);
 	}
 	join_thread(start_thread(latcrit, period));
@@ -314,7 +295,7 @@ static void *low(void *arg)
 		m = meter_begin();
 		sem_post(&wanted); /* it runs at once, up to the mutex */
 		sem_post(&busy);
-		work_for(5 * MSEC, &m);
+		work_metered(5 * MSEC, &m);
 		waited += m.waited;
 		ran += meter_ran(&m);
 		pthread_mutex_unlock(&mutex);

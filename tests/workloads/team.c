@@ -21,34 +21,6 @@ static const struct knob knobs[] = {
 	{0, NULL, NULL},
 };
 
-/* ns that this thread has waited for a CPU, as the kernel counts them; -1: it does not. */
-static long wait_ns(void)
-{
-	unsigned long run, wait;
-	FILE *file = fopen("/proc/thread-self/schedstat", "re");
-	int n = file ? fscanf(file, "%lu %lu", &run, &wait) : 0;
-
-	if (file)
-		fclose(file);
-	return n == 2 ? (long)wait : -1;
-}
-
-static int64_t cpu_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
-static void work_for(int64_t ns)
-{
-	int64_t end = cpu_ns() + ns;
-
-	while (cpu_ns() < end)
-		;
-}
-
 static void *work(void *arg)
 {
 	long me = (long)(intptr_t)arg;
@@ -72,7 +44,7 @@ static void *work(void *arg)
 		work_for((work_ms + me * more_ms) * MSEC / rounds);
 	}
 	say("tid=%d held_ns=%ld cpu_ns=%ld wait_ns=%ld", gettid(), (long)held, (long)cpu_ns(),
-	    wait_ns());
+	    (long)my_schedstat().waited);
 	return NULL;
 }
 

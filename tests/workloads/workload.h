@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * workload: what the small programs with a known schedule share.
+ * workload: functions shared by the small programs with a known schedule.
  *
  * A workload takes single-letter options with numbers (knobs), waits at a gate if the
- * test wants to attach first, does its work, checks itself, and says what it did
- * as lines of key=value words. Status 0: it did exactly that; 1: it could not.
+ * test wants to attach first, does its work, checks itself, and reports its
+ * work as lines of key=value words. Status 0: the report is exact; 1: it could not work.
  *
- *   WORKLOAD_GATE    a FIFO: nothing happens until somebody has opened it for writing
- *                    and closed it again
+ *   WORKLOAD_GATE    a FIFO: the work begins after a writer has opened and closed it
  *   WORKLOAD_REPORT  a file that the lines are appended to; else standard output
  */
 #ifndef WORKLOAD_H
@@ -46,14 +45,14 @@ __attribute__((format(printf, 1, 2), noreturn)) static inline void fail(const ch
 	_exit(1);
 }
 
-/* Ends the program with the name of what failed, unless `ok`; errno must tell why. */
+/* Ends the program with a message about `what` and errno, unless `ok`. */
 static inline void must(bool ok, const char *what)
 {
 	if (!ok)
 		fail("%s: %s", what, strerror(errno));
 }
 
-/* Says one line, in one write, so that lines of many processes stay whole. */
+/* Reports one line, in one write, so that lines of many processes do not mix. */
 __attribute__((format(printf, 1, 2))) static inline void say(const char *format, ...)
 {
 	char line[512];
@@ -131,7 +130,7 @@ static inline void workload_begin(int argc, char **argv, const struct knob *knob
 		unsetenv("WORKLOAD_GATE");
 	}
 	if (!getenv("WORKLOAD_MAIN")) { /* not of a process that this one executes */
-		setenv("WORKLOAD_MAIN", "told", 1);
+		setenv("WORKLOAD_MAIN", "reported", 1);
 		say("workload=%s main=%d", program_invocation_short_name, getpid());
 	}
 }
@@ -159,6 +158,46 @@ static inline void sleep_for(int64_t ns)
 
 	while (clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, &ts) == EINTR)
 		;
+}
+
+/* CPU time of the calling thread. */
+static inline int64_t cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+/* Uses the CPU for `ns` of CPU time, however long that takes. */
+static inline void work_for(int64_t ns)
+{
+	int64_t end = cpu_ns() + ns;
+
+	while (cpu_ns() < end)
+		;
+}
+
+/* The times of the calling thread by the scheduler's own count. */
+struct schedstat {
+	int64_t ran, waited; /* ns; waited: for a CPU */
+};
+
+static inline struct schedstat my_schedstat(void)
+{
+	static __thread int fd = -1;
+	struct schedstat s;
+	char text[80];
+	ssize_t n;
+
+	if (fd < 0)
+		fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+	must(fd >= 0, "/proc/thread-self/schedstat");
+	n = pread(fd, text, sizeof(text) - 1, 0);
+	must(n > 0, "/proc/thread-self/schedstat");
+	text[n] = '\0';
+	must(sscanf(text, "%ld %ld", &s.ran, &s.waited) == 2, "/proc/thread-self/schedstat");
+	return s;
 }
 
 /* How often the calling thread has left its CPU to wait, and against its will (or by a yield). */

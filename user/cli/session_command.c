@@ -334,24 +334,30 @@ static int stop(const char *name)
 	struct json *answer = NULL;
 	struct session_dir dir;
 	int status = STATUS_FAILED, err = session_dir_find(&dir, name);
+	enum session_state state = session_dir_state(&dir);
 	pid_t pid;
 
-	if (err == -ENOENT || session_dir_state(&dir) == SESSION_NONE) {
-		if (!err)
-			session_dir_remove(&dir); /* left by a stop that could not remove it */
-		log_error("no session %s (see ovni-bpf session list)", name);
-	} else if (!err) {
-		if (session_dir_state(&dir) == SESSION_RUNNING) {
-			answer = request_answer(&dir, CONTROL_STOP, &pid);
-			if (!answer)
-				goto out; /* not ours: do not remove it */
-			json_free(answer);
-			if (!wait_for_end(&dir, pid))
-				goto out;
-		}
-		status = report_end(&dir);
-		session_dir_remove(&dir);
+	if (err == -ENOENT)
+		goto none;
+	if (err)
+		goto out;
+	if (state == SESSION_NONE) {
+		session_dir_remove(&dir); /* left by a stop that could not remove it */
+		goto none;
 	}
+	if (state == SESSION_RUNNING) {
+		answer = request_answer(&dir, CONTROL_STOP, &pid);
+		if (!answer)
+			goto out; /* not ours: do not remove it */
+		json_free(answer);
+		if (!wait_for_end(&dir, pid))
+			goto out;
+	}
+	status = report_end(&dir);
+	session_dir_remove(&dir);
+	goto out;
+none:
+	log_error("no session %s (see ovni-bpf session list)", name);
 out:
 	session_dir_close(&dir);
 	return status;
@@ -414,25 +420,24 @@ static int start(const char *name, struct options *o, bool background)
 	int log = -1, here, err = identity_of_caller(&caller);
 	bool ready = false;
 
-	if (!err)
-		err = session_dir_make(dir, name, caller.uid, caller.gid);
+	if (err)
+		goto failed;
+	err = session_dir_make(dir, name, caller.uid, caller.gid);
 	identity_free(&caller);
-	if (err) {
-		session_dir_close(dir);
-		return STATUS_FAILED;
-	}
+	if (err)
+		goto failed;
 	if (!background)
 		return run(o, &control);
 	log = session_dir_make_log(dir);
 	here = log < 0 ? log : daemon_begin(log, &control.ready_fd, &ready);
 	if (log >= 0)
 		close(log);
-	if (here < 0) {
-		session_dir_remove(dir);
-		session_dir_close(dir);
-		return STATUS_FAILED;
-	}
-	return here ? report_start(dir, o, ready) : run(o, &control);
+	if (here >= 0)
+		return here ? report_start(dir, o, ready) : run(o, &control);
+	session_dir_remove(dir);
+failed:
+	session_dir_close(dir);
+	return STATUS_FAILED;
 }
 
 /* `operands` are the name of the session and the options of a recording. */

@@ -274,22 +274,21 @@ int flight_save(struct flight *flight, struct segment *segment, struct finalizer
 	int err = -ENOMEM;
 
 	if (!saving)
-		goto failed;
+		goto no_memory;
 	segment->from = event_counts_mark_copy(flight->options.counts, saving->held.note);
 	if (!segment->from)
-		goto failed;
+		goto no_memory;
 	event_counts_mark_before_gaps(flight->options.counts, segment->from);
 	segment->info.begin = flight->begin;
 	segment->info.end = flight->edge;
 	err = segment_begin(segment, window_start(flight, flight->t1));
-	if (!err)
-		err = timeline_carry_over(segment->timeline, flight->base);
-	if (err) {
-		drop(saving);
-		return err;
-	}
-	if (history_short(flight->history) && !flight->short_told) {
-		flight->short_told = true;
+	if (err)
+		goto failed;
+	err = timeline_carry_over(segment->timeline, flight->base);
+	if (err)
+		goto failed;
+	if (history_short(flight->history) && !flight->short_reported) {
+		flight->short_reported = true;
 		log_warn("--last: the memory holds %.3f s instead of %.3f s (give it more, as in "
 			 "--last 10s,1G)",
 			 (double)(flight->t1 - segment->t0) / 1e9,
@@ -312,8 +311,9 @@ int flight_save(struct flight *flight, struct segment *segment, struct finalizer
 	flight->saved_t1 = flight->t1;
 	flight->trigger.met = false;
 	return 0;
-failed:
+no_memory:
 	log_no_memory("for the trace to be saved");
+failed:
 	if (saving)
 		drop(saving);
 	return err;

@@ -57,7 +57,7 @@ struct flight {
 	struct snapshot_tasks tasks;
 	struct window_edge edge; /* its end, without steal: that at its begin is not known */
 	bool saving, ended;
-	bool short_told; /* the user knows that the memory is too small */
+	bool short_reported; /* the user knows that the memory is too small */
 
 	uint64_t saved_t1; /* end of the last save */
 	uint64_t records;  /* number of records taken */

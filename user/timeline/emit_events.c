@@ -35,9 +35,10 @@ int emit_bind(struct timeline *tl, struct task *task, uint64_t clock, bool befor
 		if (clock < tl->options.t0 || clock - tl->options.t0 <= CLOCK_GATE_NS)
 			return 0;
 		err = task_room(tl->threads, task);
-		if (!err)
-			emit(tl, task, MCV('O', 'B', '.'), tl->options.t0, NULL, 0);
-		return err;
+		if (err)
+			return err;
+		emit(tl, task, MCV('O', 'B', '.'), tl->options.t0, NULL, 0);
+		return 0;
 	}
 	err = emit_execute(tl, task, -1, tl->options.t0);
 	if (err)
@@ -71,8 +72,9 @@ int emit_end(struct timeline *tl, struct task *task, uint64_t clock)
 {
 	int err = calls_hide(tl, task, clock);
 
-	if (!err)
-		err = task_room(tl->threads, task);
+	if (err)
+		return err;
+	err = task_room(tl->threads, task);
 	if (err)
 		return err;
 	emit(tl, task, MCV('O', 'H', 'e'), clock, NULL, 0);
