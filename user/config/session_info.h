@@ -76,6 +76,7 @@ struct session_info {
 	const struct cpu_event_counts *cpus; /* counts by CPU and kind */
 	size_t ncpus;
 	struct window_edge end; /* the window has closed. Owned */
+	bool stats;		/* stats.json will be beside the streams */
 	uint64_t lost;		/* all events lost; SESSION_UNKNOWN until the end */
 };
 

@@ -163,6 +163,11 @@ static void put_thread(struct json *bpf, const struct description *d)
 		put_exit(bpf, "exit", d->exit_code);
 	json_put_u64(bpf, "events", d->events);
 	json_put_u64(bpf, "repairs", d->repairs);
+	if (!d->finished)
+		return;
+	json_put_u64(bpf, "bytes", d->bytes);
+	json_put_u64(bpf, "first", d->first);
+	json_put_u64(bpf, "last", d->last);
 }
 
 static void put_kind(struct json *cpu, unsigned kind, const struct event_count *figures)
@@ -360,6 +365,8 @@ static void put_session(struct json *bpf, const struct session *s)
 		put_exit(session, "command", (uint32_t)info->command_status);
 	if (info->lost != SESSION_UNKNOWN)
 		json_put_u64(session, "lost", info->lost);
+	json_put_u64(session, "streams", s->streams);
+	put_true(session, "stats", info->stats);
 	put_counts(session, &s->counts);
 	put_account(session, info);
 	if (s->calls)

@@ -43,6 +43,7 @@ struct session {
 	struct timeline_counts counts;
 	struct timeline_cpu *cpus; /* ncpus of them */
 	size_t ncpus;
+	uint64_t streams; /* of the trace */
 	struct names *names;
 	const struct calls *calls; /* of the probes; NULL: none */
 };
@@ -59,6 +60,8 @@ struct description {
 	bool exited; /* exit_code is known */
 	uint32_t exit_code;
 	uint64_t events, repairs;
+	uint64_t bytes;		    /* of stream.obs; with `finished`, as the next two */
+	uint64_t first, last;	    /* clocks of its first and its last event */
 	const struct rename *names; /* all it was called, in order; the last one holds */
 	uint32_t nnames, nnames_more;
 	const char *cgroup; /* NULL: not known */

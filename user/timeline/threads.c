@@ -265,6 +265,9 @@ static struct meta *meta_new(struct threads *threads, struct thread *thread, boo
 		.exit_code = thread->exit_code,
 		.events = thread->events + (thread->owner ? thread->owner->events : 0),
 		.repairs = thread->repairs,
+		.bytes = STREAM_HEADER_SIZE + thread->bytes,
+		.first = thread->first,
+		.last = thread->owner ? thread->owner->last : thread->last,
 		.names = meta->names,
 		.nnames = thread->nnames,
 		.nnames_more = thread->nnames_more,
@@ -337,6 +340,9 @@ static int hand_over(struct threads *threads, struct thread *thread, void *event
 	struct meta *meta = NULL;
 	int err = 0;
 
+	if (size && !thread->bytes)
+		thread->first = get_u64((const uint8_t *)events + 4);
+	thread->bytes += size;
 	/* The first stream has the losses of the session: it is finished when they are known. */
 	if (thread == threads->streams[0])
 		finished = false;
@@ -627,6 +633,9 @@ int threads_finish(struct threads *threads, const struct session *session)
 	if (err)
 		return err;
 	threads->session.names = &threads->names;
+	threads->session.streams = 0;
+	for (size_t i = 0; i < threads->nstreams; i++)
+		threads->session.streams += threads->streams[i]->created;
 	for (size_t i = 0; i < threads->nstreams; i++) {
 		struct thread *thread = threads->streams[i];
 

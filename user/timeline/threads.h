@@ -107,6 +107,8 @@ struct thread {
 	struct task *owner; /* the task that writes to it, or NULL */
 	uint64_t last;	    /* clock of its last event, as long as it has no owner */
 	uint64_t events;    /* of the owners before this one */
+	uint64_t bytes;	    /* of events, handed over; */
+	uint64_t first;	    /* and the clock of the first of them */
 	uint64_t repairs;
 	struct rename *names; /* nnames of them */
 	uint32_t nnames, nnames_more;
