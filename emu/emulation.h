@@ -48,6 +48,7 @@ struct emulator {
 
 	/* the trace */
 	struct trace trace;
+	struct whole whole;
 	struct stream *streams;
 	size_t nstreams;
 	int64_t *offsets; /* per stream */
@@ -101,7 +102,8 @@ struct emulator {
 
 /*
  * Runs the whole emulation and logs its messages (emulator.c). Returns the exit status: 0; 1 after
- * a failure; 3 if parts of the trace were left out (--tolerant).
+ * a failure; 3 if parts of the trace were left out (--tolerant), or if the trace is incomplete by
+ * its metadata (not with `compat` or `no_output`).
  */
 int emulator_run(const struct emu_options *opt);
 

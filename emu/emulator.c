@@ -148,6 +148,8 @@ static int load_stream(struct emulator *emu, size_t i)
 	if (!meta)
 		return -EINVAL;
 	err = stream_open(&emu->streams[i], emu->trace.fd, emu->trace.streams[i]);
+	whole_take(&emu->whole, emu->trace.fd, emu->trace.streams[i], meta,
+		   err ? NULL : &emu->streams[i], false);
 	/* a stream without usable events may still be the only one with ovni.loom_cpus */
 	added = err && !emu->opt->tolerant ? err : system_add(&emu->sys, i, meta, path);
 	if (json_get(meta, "accel.label") && !emu->opt->compat)
@@ -727,6 +729,8 @@ out:
 			 emu.nstreams, emu.ndamaged == 1 ? "was" : "were");
 		status = STATUS_LOST;
 	}
+	if (!failed && !opt->compat && !opt->no_output && whole_report(&emu.whole, opt->trace))
+		status = STATUS_LOST;
 	fini(&emu);
 	return status;
 }

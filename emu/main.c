@@ -3,7 +3,7 @@
  * ovni-emu: an ovni trace in, Paraver traces out.
  *
  * This file has the options, the signals and the exit status: 0 complete, 1 refused or failed,
- * 2 usage, 3 parts of the trace were left out (--tolerant).
+ * 2 usage, 3 the trace is incomplete, or parts of it were left out (--tolerant).
  */
 #include <signal.h>
 #include <stddef.h>

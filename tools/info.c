@@ -47,7 +47,7 @@ struct info {
 	struct source source;
 	struct json *doc, *looms, *processes, *threads, *models;
 	uint64_t events, bytes, models_seen[4];
-	uint64_t unfinished, damaged, recovered;
+	uint64_t damaged;
 	int64_t first, last;
 	struct wall_clock wall;
 	char *text;	 /* of doc; NULL if memory was missing */
@@ -292,10 +292,7 @@ static int add_stream(struct info *info, size_t i)
 	json_put_int(thread, "tid", owner->tid);
 	json_put_string(thread, "name", owner->name);
 	json_put_string(thread, "cgroup", owner->cgroup);
-	if (!owner->finished)
-		info->unfinished++;
 	json_put_bool(thread, "finished", owner->finished);
-	info->recovered += json_is_object(json_get(meta, "bpf.recovered"));
 	loom = entry(info->looms, owner->loom ? owner->loom : "");
 	add(loom, "threads", 1);
 	if (json_count(json_get(meta, "ovni.loom_cpus")) > (size_t)json_int(json_key(loom, "cpus")))
@@ -360,21 +357,22 @@ out:
 	recorded_stats_free(&stats);
 }
 
-static const char *completeness(const struct info *info)
+/* Of the document, which owns the text. */
+static void put_completeness(struct info *info)
 {
-	uint64_t lost = 0;
-	bool known = json_u64(json_get(info->doc, "session.lost"), &lost);
+	const struct whole *w = &info->source.whole;
+	char reasons[WHOLE_TEXT], text[WHOLE_TEXT + 16];
 
 	if (info->damaged)
-		return "damaged: a stream ends inside an event";
-	if (info->unfinished)
-		return "unfinished: a program or the recorder ended in the middle";
-	if (info->recovered)
-		return "incomplete: it was closed after a crash";
-	if (lost)
-		return "incomplete: the recorder lost events";
-	return known ? "complete, as the recorder says"
-		     : "finished; it is not known whether events are missing";
+		snprintf(text, sizeof(text), "damaged: a stream ends inside an event");
+	else if (*whole_text(w, reasons))
+		snprintf(text, sizeof(text), "incomplete: %s", reasons);
+	else
+		snprintf(text, sizeof(text), "%s",
+			 whole_is_verified(w)
+				 ? "complete, as the recorder says"
+				 : "finished; it is not known whether events are missing");
+	json_put_string(info->doc, "completeness", text);
 }
 
 static int gather(struct info *info, const char *path)
@@ -404,7 +402,7 @@ static int gather(struct info *info, const char *path)
 	json_put_u64(info->doc, "events", info->events);
 	json_put_u64(info->doc, "bytes", info->bytes);
 	json_put_u64(info->doc, "duration", (uint64_t)info->last - (uint64_t)info->first);
-	json_put_string(info->doc, "completeness", completeness(info));
+	put_completeness(info);
 	add_stats(info);
 	info->text = info->no_memory ? NULL : json_text(info->doc);
 	return info->text ? 0 : log_no_memory("while reading %s", path);
@@ -614,7 +612,7 @@ static void print_text(struct info *info, struct printer *out, bool threads)
 		       (unsigned long long)info->bytes);
 	if (*text_of(session, "lost"))
 		print_line(out, "lost", "%s%s%s", text_of(session, "lost"), "", "");
-	print_line(out, "complete?", "%s%s%s", completeness(info), "", "");
+	print_line(out, "complete?", "%s%s%s", text_of(info->doc, "completeness"), "", "");
 	if (session)
 		print_steal(session, out);
 	if (json_get(info->doc, "perf"))
@@ -629,6 +627,7 @@ int main(int argc, char **argv)
 	struct options options = {0};
 	struct info info = {0};
 	struct printer out;
+	enum status status = STATUS_FAILED;
 	int err;
 
 	options.path = cli_parse(&cli, argc, argv, &options)[0];
@@ -648,6 +647,8 @@ out:
 		err = -EIO;
 	free(info.text);
 	json_free(info.doc);
+	if (!err && !info.damaged && !info.unreadable)
+		status = whole_report(&info.source.whole, options.path);
 	source_close(&info.source);
-	return err || info.damaged || info.unreadable ? STATUS_FAILED : STATUS_COMPLETE;
+	return status;
 }

@@ -343,6 +343,7 @@ static int print(struct top *t)
 int main(int argc, char **argv)
 {
 	struct top top = {0};
+	enum status status;
 	int err, printed;
 
 	top.options.path = cli_parse(&cli, argc, argv, &top.options)[0];
@@ -359,6 +360,7 @@ out:
 	free(top.threads);
 	free(top.cpus);
 	free(top.rows);
+	status = err ? STATUS_FAILED : whole_report(&top.source.whole, top.options.path);
 	source_close(&top.source);
-	return err ? STATUS_FAILED : STATUS_COMPLETE;
+	return status;
 }

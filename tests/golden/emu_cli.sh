@@ -57,7 +57,8 @@ printf 'titles\n0 n1 1e30 0 0\n' >table
 check "an offset too large" 1 'table: line 2: the offset is out of range' "$emu" -c table t
 that "silent with -q" test ! -s <("$emu" -q t 2>&1)
 mkdir empty
-check "a trace without streams is fine" 0 '' "$emu" empty
+check "a trace without streams is incomplete" 3 'empty is incomplete: it has no streams' "$emu" empty
+check "the reference accepts a trace without streams" 0 '' "$emu" --compat empty
 that "its output has no rows" grep -q '_ns:0:1:1(0:1)$' empty/thread.prv
 
 # ---- each deprecated feature has one warning ----

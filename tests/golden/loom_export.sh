@@ -19,7 +19,7 @@ wrong() {
 run() { # ARGUMENTS: must succeed; 3 if something is known to be lost
 	local code=0
 	"$loom" "$@" 2>"$T/said" || code=$?
-	if [ $code = 3 ] && grep -q "lost before the export" "$T/said"; then
+	if [ $code = 3 ] && grep -q "is incomplete: .*\(dropped by the producers of Loom runs\|the recorder lost\)" "$T/said"; then
 		losses=$((losses + 1))
 	elif [ $code = 3 ] && [ "$1" = import ] && grep -q "the simulator dropped [1-9][0-9]* records\{0,1\}" "$T/said"; then
 		:

@@ -48,7 +48,8 @@ E
 many() { # NAME CPUS SWITCHES RATE RING [TRUTH]
 	"$B/tests/golden/many_cpus" "$@" >"$1.log" 2>"$1.err" || complain "$1: $(cat "$1.err")"
 	[ ! -s "$1.err" ] || complain "$1: $(cat "$1.err")"
-	"$B/bin/ovni-emu" -l "$1" >emu.log 2>&1 || complain "$1: ovni-emu: $(tail -n 3 emu.log)"
+	"$B/bin/ovni-emu" -l "$1" >emu.log 2>&1 || { [ $? = 3 ] && grep -q "$1 is incomplete: the recorder lost [0-9]* events$" emu.log; } ||
+		complain "$1: ovni-emu: $(tail -n 3 emu.log)"
 }
 
 for run in '512 40 0' '192 40 1000'; do

@@ -66,14 +66,14 @@ lossy() { # NAME METADATA SENTENCE
 		"$pallas" $command $from $to 2>err
 		code=$?
 		[ $code = 3 ] || fail "$command: status $code, not 3"
-		grep -q "warning: $from: $3" err || { cat err; fail "$command: another sentence"; }
+		grep -q "warning: $from is incomplete: $3" err || { cat err; fail "$command: another sentence"; }
 		from=archive to=back
 	done
 	cmp trace/loom.n/proc.1/thread.1/stream.obs back/loom.n/proc.1/thread.1/stream.obs ||
 		fail "another stream"
 }
-lossy recorder '{"bpf": {"session": {"lost": "7"}}}' "7 events were lost"
+lossy recorder '{"bpf": {"session": {"lost": "7"}}}' "the recorder lost 7 events"
 lossy crash '{"bpf": {"recovered": {"by": "x"}}}' "a repair closed 1 stream after a crash"
-lossy simulator '{"accel": {"run": {"dropped": "9"}}}' "9 records were lost"
+lossy simulator '{"accel": {"run": {"dropped": "9"}}}' "9 records were dropped by the producers of Loom runs"
 echo "$trips traces made the trip"
 exit $status

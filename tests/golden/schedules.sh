@@ -11,7 +11,10 @@ OVNI_KEEP=$PWD/traces "$B/tests/unit/user_schedules" >log 2>&1 || { tail -n 40 l
 
 n=0
 for trace in traces/*; do
-	if ! "$B/bin/ovni-emu" -l "$trace" >emu.log 2>&1; then
+	status=0
+	"$B/bin/ovni-emu" -l "$trace" >emu.log 2>&1 || status=$?
+	# nobody has counted the losses of these traces: 3
+	if [ "$status" != 3 ] || ! grep -q "could not count the lost events" emu.log; then
 		echo "$trace is refused:"
 		tail -n 20 emu.log
 		exit 1

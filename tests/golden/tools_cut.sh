@@ -13,7 +13,7 @@ same() { # WHAT: the events of $T/o, shortened, against standard input
 	"$B/bin/ovni-check" --strict -q "$T/o" >"$T/said" || [ $? = 3 ] || fail "$1: not valid"
 }
 make_trace "$T/t" <<'END'
-thread n 1 1 ovni.mark={"0":{"title":"F","chan_type":"stack","labels":{"1":"f"}}} ovni.require={"ovni":"1.1.0","nosv":"2.7.0","kernel":"1.0.0"} bpf.events="9"
+thread n 1 1 ovni.mark={"0":{"title":"F","chan_type":"stack","labels":{"1":"f"}}} ovni.require={"ovni":"1.1.0","nosv":"2.7.0","kernel":"1.0.0"} bpf.events="9" bpf.session.lost="0"
 10 OHx i32:0 i32:-1 u64:0
 12 VYc+ u32:5 str:t
 14 VTc u32:9 u32:5
@@ -139,7 +139,8 @@ for case in sorted(glob.glob(vectors + "/*/case.json")):
         run = subprocess.run([bins + "/ovni-cut", "-o", top] + options + [trace], capture_output=True, text=True)
         check = subprocess.run([bins + "/ovni-check", "-q", top], capture_output=True, text=True, errors="replace")
         n += 1
-        if run.returncode or check.returncode not in (0, 3):
+        empty = "the part has no events" in run.stderr and "it has no streams" in check.stdout
+        if run.returncode or check.returncode not in (0, 3) and not empty:
             wrong.append("%s %s\n%s%s" % (meta["name"], options, run.stderr, check.stdout))
 print("%d parts, %d not valid" % (n, len(wrong)))
 sys.exit("\n".join(wrong) or (None if n > 100 else "too few parts"))

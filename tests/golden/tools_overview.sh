@@ -11,7 +11,7 @@ make() { # NAME [WORD...]: the metadata of the victim
 	local name=$1
 	shift
 	make_trace "$name" <<-END
-	thread n 10 11 bpf.name="victim" bpf.session.options=["ovni-bpf","-a","-o","the_trace"] bpf.session.kernel="6.1" bpf.session.realtime={"begin":{"clock":"0","ns":"1795311725000000001"},"utc_offset":5400} bpf.session.t0="0" bpf.session.t1="1000000000" ovni.loom_cpus=[{"index":0,"phyid":0},{"index":1,"phyid":1}] bpf.session.cpus=[{"index":0,"ns":{"unknown":"0","idle":"1","other":"0"},"steal":"30000000"},{"index":1,"ns":{"unknown":"0","idle":"1000000000","other":"0"}}] $*
+	thread n 10 11 bpf.name="victim" bpf.session.options=["ovni-bpf","-a","-o","the_trace"] bpf.session.kernel="6.1" bpf.session.realtime={"begin":{"clock":"0","ns":"1795311725000000001"},"utc_offset":5400} bpf.session.t0="0" bpf.session.t1="1000000000" bpf.session.lost="0" ovni.loom_cpus=[{"index":0,"phyid":0},{"index":1,"phyid":1}] bpf.session.cpus=[{"index":0,"ns":{"unknown":"0","idle":"1","other":"0"},"steal":"30000000"},{"index":1,"ns":{"unknown":"0","idle":"1000000000","other":"0"}}] $*
 	0 OHx i32:0 i32:-1 u64:0
 	100000000 OHp u16:6 i32:20
 	100000000 OHw i32:-1

@@ -32,7 +32,7 @@ cp -r "$T/t" "$T/before"
 repair -o "$T/mended" "$T/t"
 [ $status = 3 ] || fail "status $status, not 3 (valid, but incomplete)"
 diff -r "$T/t" "$T/before" || fail "the original has changed"
-has "incomplete: it was closed after a crash"
+has "incomplete: a repair closed 4 streams after a crash: later events are missing"
 "$B/bin/ovni-dump" -x -s "$T/mended" | sed 's/  loom.n.proc.1.thread/ /; s/^ *//' >"$T/dump"
 cat >"$T/want" <<'END'
 10  OHx .1  :00:00:00:00:ff:ff:ff:ff:00:00:00:00:00:00:00:00

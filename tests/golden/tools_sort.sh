@@ -84,7 +84,7 @@ import os, random, struct, sys
 random.seed(1)
 folder = sys.argv[1] + "/all/loom.n/proc.1/thread.1"
 os.makedirs(folder)
-open(folder + "/stream.json", "w").write('{"version": 3}')
+open(folder + "/stream.json", "w").write('{"version": 3, "ovni": {"finished": 1}}')
 events = []
 for i in range(100000):
     clock = random.choice((random.randrange(2**63, 2**64), random.randrange(1000), i))
@@ -135,7 +135,7 @@ for seed in range(400):
     random.seed(seed)
     folder = "%s/r%d/loom.n/proc.1/thread.1" % (top, seed)
     os.makedirs(folder)
-    open(folder + "/stream.json", "w").write('{"version": 3}')
+    open(folder + "/stream.json", "w").write('{"version": 3, "ovni": {"finished": 1}}')
     events, clock = [], 1000
     for _ in range(random.randrange(300)):
         clock += random.randrange(20)

@@ -77,7 +77,7 @@ thread m 1 7 bpf.name="second_loom"
 9500 OHe
 END
 view 3 trace
-[ -s trace.html ] && grep -q 'warning: trace: 5 events were lost' said || fail "losses"
+[ -s trace.html ] && grep -q 'warning: trace is incomplete: the recorder lost 5 events' said || fail "losses"
 agree trace.html trace
 [ "$(cat said)" = '14 runs, 32 stays, 5 calls agree with ovni-report' ] || fail "the counts"
 for part in "1550 3150" "2700 2700" "3050 3060"; do

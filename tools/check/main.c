@@ -228,62 +228,61 @@ out:
 	return err == -ENOMEM ? err : 0;
 }
 
-static bool incomplete(const struct survey *s)
-{
-	return s->missing || s->lost || s->recovered;
-}
+#define COMPLETENESS (WHOLE_TEXT + 16)
 
-static const char *completeness(const struct check *c)
+static const char *completeness(const struct check *c, char text[COMPLETENESS])
 {
-	const struct survey *s = &c->survey;
+	const struct whole *w = &c->survey.whole;
+	char reasons[WHOLE_TEXT];
 
-	if (s->recovered)
-		return "incomplete: it was closed after a crash";
-	if (s->lost)
-		return "incomplete: the recorder lost events";
-	if (s->missing)
-		return "incomplete: events are missing";
-	if (s->unfinished)
-		return "incomplete: streams were not finished";
-	if (!s->verifiable)
-		return "completeness cannot be verified: the trace has no count of its events";
-	return "complete";
+	if (*whole_text(w, reasons))
+		snprintf(text, COMPLETENESS, "incomplete: %s", reasons);
+	else
+		snprintf(text, COMPLETENESS, "%s",
+			 whole_is_verified(w) ? "complete"
+					      : "completeness cannot be verified: the trace has no "
+						"count of its events");
+	return text;
 }
 
 static void report_survey(struct check *c)
 {
 	const struct survey *s = &c->survey;
+	const struct whole *w = &s->whole;
 
-	if (s->lost)
+	if (w->lost)
 		diagnostics_add(&c->diagnostics, SEVERITY_WARNING,
 				"the recorder lost %llu event%s, by its own count",
-				(unsigned long long)s->lost, plural(s->lost, "", "s"));
-	if (s->recovered)
+				(unsigned long long)w->lost, plural(w->lost, "", "s"));
+	if (w->recovered)
 		diagnostics_add(&c->diagnostics, SEVERITY_WARNING,
 				"a repair closed %llu stream%s: later events are missing",
-				(unsigned long long)s->recovered, plural(s->recovered, "", "s"));
+				(unsigned long long)w->recovered, plural(w->recovered, "", "s"));
 	if (s->repairs)
 		diagnostics_add(&c->diagnostics, SEVERITY_NOTE,
 				"%llu repair%s of switches that the kernel did not report%s",
 				(unsigned long long)s->repairs, plural(s->repairs, "", "s"),
-				s->lost ? ", or whose records were lost" : "");
+				s->whole.lost ? ", or whose records were lost" : "");
 }
 
 static void print_json(const struct check *c, int status, struct printer *out)
 {
 	const struct diagnostics *d = &c->diagnostics;
+	char text[COMPLETENESS];
 
+	completeness(c, text);
 	printer_text(out, "{\"trace\":");
 	printer_json_string(out, c->options->path, strlen(c->options->path));
 	printer_format(out, ",\n \"valid\":%s,\"status\":%d,\"completeness\":",
 		       status == STATUS_FAILED ? "false" : "true", status);
-	printer_json_string(out, completeness(c), strlen(completeness(c)));
+	printer_json_string(out, text, strlen(text));
 	printer_format(out,
 		       ",\n \"streams\":%llu,\"events\":%llu,\"errors\":%zu,\"warnings\":%zu,"
 		       "\n \"lost\":%llu,\"missing\":%llu,\n \"findings\":",
 		       (unsigned long long)c->survey.streams, (unsigned long long)c->survey.events,
 		       d->counts[SEVERITY_ERROR], d->counts[SEVERITY_WARNING],
-		       (unsigned long long)c->survey.lost, (unsigned long long)c->survey.missing);
+		       (unsigned long long)c->survey.whole.lost,
+		       (unsigned long long)c->survey.whole.events_missing);
 	diagnostics_print_json(d, out);
 	printer_text(out, ",\n \"cpus\":[");
 	for (size_t i = 0; i < c->cpu_times.ncpus; i++) {
@@ -308,13 +307,17 @@ static void print_text(const struct check *c, int status, struct printer *out)
 	const struct diagnostics *d = &c->diagnostics;
 	const struct survey *s = &c->survey;
 	size_t errors = d->counts[SEVERITY_ERROR], warnings = d->counts[SEVERITY_WARNING];
+	char text[COMPLETENESS];
 
 	diagnostics_print(d, out, !c->options->quiet);
-	printer_format(out, "%s: %llu stream%s, %llu event%s, %zu error%s, %zu warning%s; %s\n",
+	printer_format(out, "%s: %llu stream%s, %llu event%s, %zu error%s, %zu warning%s; ",
 		       verdicts[status], (unsigned long long)s->streams,
 		       plural(s->streams, "", "s"), (unsigned long long)s->events,
 		       plural(s->events, "", "s"), errors, plural(errors, "", "s"), warnings,
-		       plural(warnings, "", "s"), completeness(c));
+		       plural(warnings, "", "s"));
+	completeness(c, text);
+	printer_escaped(out, text, strlen(text));
+	printer_text(out, "\n");
 }
 
 static int print(const struct check *c, int status)
@@ -344,6 +347,12 @@ static int check_streams(struct check *c)
 		err = accepted ? err : 0;
 		goto out;
 	}
+	if (!trace.nstreams) {
+		diagnostics_add(&c->diagnostics, SEVERITY_ERROR, TRACE_NO_STREAMS,
+				c->options->path);
+		c->accepted = false;
+		goto out;
+	}
 	err = survey_run(&c->survey, &trace, &c->diagnostics, fault_severity(c));
 	report_survey(c);
 	if (err)
@@ -366,7 +375,7 @@ static int verdict(const struct check *c)
 	if (!c->accepted || (strict && (!c->clean || c->contradicted)) ||
 	    (c->stats.name && !c->stats.sound))
 		return STATUS_FAILED;
-	return incomplete(&c->survey) ? STATUS_LOST : STATUS_COMPLETE;
+	return whole_is(&c->survey.whole) ? STATUS_COMPLETE : STATUS_LOST;
 }
 
 /* Checks the statistics file of a recording in summary mode, which has no trace. */
@@ -375,8 +384,10 @@ static int check_summary(struct check *c)
 	int err = stats_check_load(&c->stats, AT_FDCWD, c->options->path);
 
 	c->accepted = c->clean = true;
-	c->survey.lost = c->stats.stats.events.values[STATS_DROPPED];
-	c->survey.verifiable = c->stats.sound;
+	c->survey.whole = (struct whole){.lost = c->stats.stats.events.values[STATS_DROPPED],
+					 .with_lost = c->stats.sound,
+					 .sessions = c->stats.sound,
+					 .streams = 1};
 	report_survey(c);
 	return err;
 }

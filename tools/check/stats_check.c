@@ -363,7 +363,7 @@ static const char *obstacle(const struct stats_check *c, const struct survey *s)
 		return "no stream has its session";
 	if (c->is_part)
 		return "it is that of all traces of its session";
-	if (s->lost || s->missing || s->recovered || s->unfinished)
+	if (!whole_is(&s->whole))
 		return "events are missing in the streams";
 	if (s->repairs)
 		return "the kernel did not report all switches";
@@ -439,7 +439,7 @@ bool stats_check_compare(struct stats_check *c, const struct survey *survey, enu
 			      "of another recording",
 			      LLU(s->window.values[STATS_FIRST_CYCLE]),
 			      LLU(s->window.values[STATS_END_CYCLE]), LLU(c->t0), LLU(c->t1));
-		if (!s->events.values[STATS_DROPPED] && survey->lost)
+		if (!s->events.values[STATS_DROPPED] && survey->whole.lost)
 			found(c, severity, "no event is dropped, but the streams lost some");
 	}
 	if (why) {

@@ -151,35 +151,29 @@ static void check_metadata(struct survey *s, const struct json *meta, struct dia
 				"%s: the stream is not finished (ovni.finished is not 1): its "
 				"program ended early; 'ovni-check --repair' can close it",
 				shown_path(path));
-		s->unfinished++;
 	}
-	s->recovered += json_is_object(json_get(bpf, "recovered"));
 	if (json_u64(json_get(bpf, "repairs"), &figure))
 		s->repairs += figure;
-	if (json_u64(json_get(bpf, "session.lost"), &figure)) {
-		s->verifiable = true;
-		s->lost += figure;
-	}
 }
 
-/* Compares the number of events with the one that the recorder wrote down. */
-static void compare_events(struct survey *s, const struct json *meta, struct diagnostics *d,
-			   const char *path, uint64_t events)
+/* Compares the events with what the recorder wrote down. */
+static void compare_events(struct survey *s, int dirfd, const struct json *meta,
+			   struct stream *stream, struct diagnostics *d, const char *path)
 {
-	uint64_t written, added = 0;
+	uint64_t missing = s->whole.events_missing, changed = s->whole.changed.streams;
 
-	if (!json_u64(json_get(meta, "bpf.events"), &written))
-		return;
-	(void)json_u64(json_get(meta, "bpf.recovered.added"), &added);
-	events -= added < events ? added : events;
-	if (events >= written)
-		return;
-	s->missing += written - events;
-	diagnostics_add(d, SEVERITY_WARNING,
-			"%s: %llu of the %llu events that were written to it are "
-			"missing",
-			shown_path(path), (unsigned long long)(written - events),
-			(unsigned long long)written);
+	whole_take(&s->whole, dirfd, path, meta, stream, true);
+	missing = s->whole.events_missing - missing;
+	if (missing)
+		diagnostics_add(d, SEVERITY_WARNING,
+				"%s: %llu of the %s events that were written to it are missing",
+				shown_path(path), (unsigned long long)missing,
+				json_string(json_get(meta, "bpf.events")) ?: "");
+	if (s->whole.changed.streams > changed)
+		diagnostics_add(d, SEVERITY_WARNING,
+				"%s: its size, or its first or last clock, is not that which the "
+				"recorder wrote",
+				shown_path(path));
 }
 
 static int survey_stream(struct survey *s, const struct trace *trace, size_t i,
@@ -202,6 +196,7 @@ static int survey_stream(struct survey *s, const struct trace *trace, size_t i,
 		check_metadata(s, meta, d, severity, path);
 	if (err) {
 		err = 0; /* reported */
+		whole_take(&s->whole, trace->fd, path, meta, NULL, true);
 		goto out;
 	}
 	err = walk(&faults, &stream);
@@ -216,7 +211,7 @@ static int survey_stream(struct survey *s, const struct trace *trace, size_t i,
 	s->events += faults.events;
 	if (thread)
 		report_faults(&faults, d, severity, path);
-	compare_events(s, meta, d, path, faults.events);
+	compare_events(s, trace->fd, meta, &stream, d, path);
 out:
 	json_free(meta);
 	stream_close(&stream);

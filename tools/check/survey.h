@@ -4,7 +4,7 @@
  *
  * In: the streams, one by one, each to its end, although the emulator stops at the first event that
  * it refuses; out: for each kind of fault in a stream a diagnostic with the count and the first
- * event. It also counts the events, to compare them with the count of the recorder.
+ * event. It also compares the events with the numbers of the recorder.
  */
 #ifndef TOOLS_CHECK_SURVEY_H
 #define TOOLS_CHECK_SURVEY_H
@@ -13,15 +13,12 @@
 
 #include "tools/check/diagnostics.h"
 #include "trace/ovni/trace.h"
+#include "trace/ovni/whole.h"
 
 struct survey {
 	uint64_t streams, events;
-	uint64_t unfinished; /* streams without ovni.finished */
-	uint64_t missing; /* events that were written by the recorder's count, and are not there */
-	uint64_t recovered; /* streams that a repair has closed */
-	uint64_t lost;	    /* events that the recorder lost, by its own count */
-	uint64_t repairs;   /* switches without a record: not reported by the kernel, or lost */
-	bool verifiable;    /* the session has its losses: completeness can be verified */
+	uint64_t repairs; /* switches without a record: not reported by the kernel, or lost */
+	struct whole whole;
 };
 
 /* Examines all streams. Faults become diagnostics of the given severity. Returns 0 or -ENOMEM. */

@@ -41,6 +41,7 @@ struct convert {
 	const struct options *options;
 	int from_fd, out_fd;
 	struct event_map *unknown; /* count of each */
+	struct whole whole;	   /* of a trace of version 3 */
 	uint64_t streams, events, dropped, modernised, backwards;
 };
 
@@ -549,6 +550,7 @@ static int write_stream(struct convert *c, const char *path, const char *data, b
 		catalog_require(meta, models);
 	if (finished)
 		json_put_int(meta, "ovni.finished", 1);
+	whole_leave_stats(meta);
 	err = stream_describe(c->out_fd, path, meta);
 out:
 	mapped_stream_close(&file);
@@ -589,6 +591,8 @@ static int convert_v3_stream(struct convert *c, const struct trace *trace, size_
 	if (!meta)
 		return -EINVAL;
 	err = stream_open(&stream, trace->fd, path);
+	if (!err)
+		whole_take(&c->whole, trace->fd, path, meta, &stream, false);
 	stream_close(&stream); /* its header is checked */
 	if (err)
 		goto out;
@@ -700,6 +704,7 @@ int main(int argc, char **argv)
 {
 	struct options options = {0};
 	struct convert convert = {.options = &options};
+	enum status status;
 	char *out;
 	int err;
 
@@ -710,7 +715,10 @@ int main(int argc, char **argv)
 	err = run(&convert);
 	if (err == -ENOMEM)
 		log_no_memory("while converting %s", options.path);
+	status = err ? STATUS_FAILED : STATUS_COMPLETE;
+	if (!err && convert.whole.streams)
+		status = whole_report(&convert.whole, options.path);
 	event_map_free(convert.unknown);
 	free(out);
-	return err ? STATUS_FAILED : STATUS_COMPLETE;
+	return status;
 }

@@ -135,6 +135,7 @@ struct cutter {
 	size_t nprocesses;
 	struct state_walk *names; /* to find the thread of an OAr */
 	bool opened;		  /* the window */
+	bool marked, counted;	  /* a stream has the mark, and the numbers, of the whole part */
 };
 
 /* Whether the event creates a type or a task, which belong to the process, not to the thread. */
@@ -658,13 +659,28 @@ static void cutter_fini(struct cutter *c)
 
 /* ---- metadata ---- */
 
-/* Corrects the counts and the window of the recorder, which describe the whole trace. */
-static void correct_metadata(struct json *meta, const struct cutter *c, size_t i)
+/* Gives the session the numbers of the part; another session of the trace gets those of no stream.
+ */
+static void correct_counts(struct json *meta, struct cutter *c)
 {
-	uint64_t t0, t1, events;
+	uint64_t streams = 0, events = 0;
 
-	if (json_u64(json_get(meta, "bpf.events"), &events))
-		json_put_u64(meta, "bpf.events", c->written[i]);
+	for (size_t i = 0; i < c->source->trace.nstreams && !c->counted; i++) {
+		if (!c->written[i] || !c->source->owners[i].recorded)
+			continue;
+		streams++;
+		events += c->written[i];
+	}
+	c->counted = true;
+	json_put_u64(meta, "bpf.session.streams", streams);
+	json_put_u64(meta, "bpf.session.counts.events", events);
+}
+
+/* Corrects the counts and the window of the recorder, which describe the whole trace. */
+static void correct_metadata(struct json *meta, struct cutter *c)
+{
+	uint64_t t0, t1;
+
 	if (json_u64(json_get(meta, "bpf.session.t0"), &t0) && c->filter->first > 0 &&
 	    t0 < (uint64_t)c->filter->first)
 		json_put_u64(meta, "bpf.session.t0", (uint64_t)c->filter->first);
@@ -673,29 +689,41 @@ static void correct_metadata(struct json *meta, const struct cutter *c, size_t i
 		json_put_u64(meta, "bpf.session.t1", (uint64_t)c->filter->last);
 	if (json_get(meta, "bpf.session.cpus"))
 		json_put_array(meta, "bpf.session.cpus");
+	if (json_is_object(json_get(meta, "bpf.session.counts")))
+		correct_counts(meta, c);
+	whole_leave_stats(meta);
 	json_put_string(meta, "cut.by", "ovni-cut");
 	json_put_i64(meta, "cut.from", c->filter->first);
 	json_put_i64(meta, "cut.to", c->filter->last);
 	json_put_int(meta, "ovni.finished", 1);
 }
 
-static int describe_stream(const struct cutter *c, const bool *kept, size_t i)
+static int describe_stream(struct cutter *c, const bool *kept, size_t i)
 {
 	const char *path = c->source->trace.streams[i];
 	struct json *meta = metadata_subset(c->source, kept, i);
+	struct whole rest = c->source->whole;
 	int err;
 
 	if (!meta)
 		return -EINVAL;
-	correct_metadata(meta, c, i);
+	correct_metadata(meta, c);
+	rest.lost = 0; /* its session has that */
+	if (!c->marked)
+		whole_mark(meta, &rest);
+	c->marked = true;
+	err = whole_describe(meta, c->out_fd, path);
+	if (err)
+		goto out;
 	err = stream_describe(c->out_fd, path, meta);
+out:
 	json_free(meta);
 	if (err)
 		log_error("cannot write the metadata '%s': %s", path, strerror(-err));
 	return err;
 }
 
-static int describe(const struct cutter *c)
+static int describe(struct cutter *c)
 {
 	size_t n = c->source->trace.nstreams;
 	bool *kept = calloc(n + 1, sizeof(*kept));
@@ -751,6 +779,7 @@ int main(int argc, char **argv)
 {
 	struct options options = {0};
 	struct source source;
+	enum status status;
 	char *out;
 	int err;
 
@@ -763,9 +792,10 @@ int main(int argc, char **argv)
 		goto out;
 	err = run(&options, &source);
 out:
+	status = err ? STATUS_FAILED : whole_report(&source.whole, options.path);
 	filter_free(&options.filter);
 	source_close(&source);
 	free(options.cpus);
 	free(out);
-	return err ? STATUS_FAILED : STATUS_COMPLETE;
+	return status;
 }

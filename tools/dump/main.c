@@ -426,6 +426,7 @@ static int dump_by_stream(struct dump *d)
 int main(int argc, char **argv)
 {
 	struct dump *d = calloc(1, sizeof(*d));
+	enum status status;
 	int err;
 
 	if (!d) {
@@ -451,7 +452,8 @@ out:
 		free(d->columns[i].text);
 	free(d->columns);
 	filter_free(&d->options.filter);
+	status = err ? STATUS_FAILED : whole_report(&d->source.whole, d->options.path);
 	source_close(&d->source);
 	free(d);
-	return err ? STATUS_FAILED : STATUS_COMPLETE;
+	return status;
 }

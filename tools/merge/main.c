@@ -451,6 +451,14 @@ static int describe(struct merge *m, size_t i, int64_t with, const struct pair *
 			goto out;
 		m->named = true;
 	}
+	if (!i) {
+		whole_mark(meta, &m->kernel.whole);
+		whole_mark(meta, &m->program.whole);
+	}
+	whole_leave_stats(meta);
+	err = whole_describe(meta, m->out_fd, m->program.trace.streams[i]);
+	if (err)
+		goto out;
 	err = stream_describe(m->out_fd, m->program.trace.streams[i], meta);
 out:
 	json_free(meta);
@@ -868,6 +876,17 @@ static void merge_marks_event(const struct merge_marks *marks, const struct even
 
 /* ---- threads of the kernel trace alone ---- */
 
+/* The session has the numbers of all threads, and the program's streams have some of them now. */
+static void correct_session(const struct merge *m, struct json *meta)
+{
+	uint64_t streams = 0;
+
+	for (size_t i = 0; i < m->kernel.trace.nstreams; i++)
+		streams += m->used[i] && m->kernel.owners[i].recorded;
+	json_put_u64(meta, "bpf.session.streams", streams);
+	whole_leave_stats(meta);
+}
+
 static int describe_other(struct merge *m, size_t i, const char *loom)
 {
 	struct json *meta = metadata_subset(&m->kernel, m->used, i);
@@ -875,6 +894,8 @@ static int describe_other(struct merge *m, size_t i, const char *loom)
 
 	if (!meta || !json_put_string(meta, "ovni.loom", loom))
 		goto out;
+	if (json_is_object(json_get(meta, "bpf.session")))
+		correct_session(m, meta);
 	err = merge_marks_declare(m->marks, meta);
 	if (err)
 		goto out;
@@ -1061,6 +1082,7 @@ int main(int argc, char **argv)
 	struct merge merge = {
 		.options = &options, .out_fd = -1, .program.trace.fd = -1, .kernel.trace.fd = -1};
 	char *out, **operands;
+	enum status status = STATUS_FAILED, kernel;
 	int err;
 
 	operands = cli_parse(&cli, argc, argv, &options);
@@ -1072,6 +1094,11 @@ int main(int argc, char **argv)
 	err = run(&merge);
 	if (err == -ENOMEM)
 		log_no_memory("while merging %s", options.program);
+	if (!err) {
+		status = whole_report(&merge.program.whole, options.program);
+		kernel = whole_report(&merge.kernel.whole, options.kernel);
+		status = status ? status : kernel;
+	}
 	source_close(&merge.program);
 	source_close(&merge.kernel);
 	if (merge.out_fd >= 0)
@@ -1080,5 +1107,5 @@ int main(int argc, char **argv)
 	merge_marks_free(merge.marks);
 	free(merge.buffer);
 	free(out);
-	return err ? STATUS_FAILED : STATUS_COMPLETE;
+	return status;
 }

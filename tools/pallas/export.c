@@ -20,7 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/lib/losses.h"
 #include "tools/lib/event_map.h"
 #include "tools/pallas/pallas_command.h"
 #include "trace/ovni/trace.h"
@@ -74,7 +73,6 @@ struct export
 	uint32_t bytes8, bytes1; /* attributes for undeclared payload */
 	int64_t start;
 	uint64_t events;
-	struct losses losses;
 	/* the present thread */
 	struct thread_writer *t;
 	uint32_t thread;
@@ -623,7 +621,7 @@ out:
 
 static int put_main(struct export *x)
 {
-	char clock[24], tool[128];
+	char clock[24], tool[128], reasons[WHOLE_TEXT];
 	int err;
 
 	snprintf(tool, sizeof(tool), "ovni-pallas %s (%s)", version_string, version_commit);
@@ -637,6 +635,11 @@ static int put_main(struct export *x)
 	err = archive_writer_main_metadata(x->w, PALLAS_KEY_CLOCK, clock);
 	if (err)
 		return err;
+	if (*whole_text(&x->source.whole, reasons)) {
+		err = archive_writer_main_metadata(x->w, PALLAS_KEY_INCOMPLETE, reasons);
+		if (err)
+			return err;
+	}
 	err = archive_writer_main_metadata(x->w, PALLAS_KEY_TOOL, tool);
 	return err ? err : archive_writer_finish(x->w);
 }
@@ -647,16 +650,11 @@ static int prepare(struct export *x)
 
 	if (err)
 		return err;
-	if (x->source.trace.nstreams == 0) {
-		log_error("%s: the trace has no streams", x->o->from);
-		return -ENOENT;
-	}
 	for (size_t i = 0; i < x->source.trace.nstreams; i++) {
 		struct json *meta = trace_metadata(&x->source.trace, i);
 
 		if (!meta)
 			return -EINVAL;
-		losses_add(&x->losses, meta);
 		err = labels_add(x, meta);
 		json_free(meta);
 		if (err)
@@ -680,6 +678,7 @@ int pallas_export(const struct pallas_options *o)
 		.whole_blocks = o->blocks,
 	};
 	struct export x = {.o = o};
+	enum status status;
 	int err = prepare(&x);
 
 	if (err)
@@ -701,6 +700,7 @@ int pallas_export(const struct pallas_options *o)
 		 plural(x.events, "", "s"), x.source.trace.nstreams,
 		 plural(x.source.trace.nstreams, "", "s"));
 out:
+	status = err ? STATUS_FAILED : whole_report(&x.source.whole, o->from);
 	thread_writer_free(x.t);
 	archive_writer_free(x.w);
 	source_close(&x.source);
@@ -714,5 +714,5 @@ out:
 	hash_free(&x.region_of);
 	event_map_free(x.map);
 	free(x.kinds);
-	return err ? STATUS_FAILED : losses_status(&x.losses, o->from);
+	return status;
 }

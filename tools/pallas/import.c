@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tools/lib/losses.h"
+#include "trace/ovni/whole.h"
 #include "tools/pallas/pallas_command.h"
 #include "trace/base/status.h"
 #include "trace/ovni/event.h"
@@ -66,7 +66,7 @@ struct import {
 	int64_t start;
 	int fd; /* directory of the new trace */
 	uint64_t events;
-	struct losses losses;
+	struct whole whole;
 	struct json *first; /* other archive: metadata of the first stream, written at the end */
 	char *first_path;
 	struct json *labels[2]; /* in `first`, by type of mark */
@@ -409,12 +409,14 @@ static struct json *stream_begin(struct import *m)
 		meta = json_parse(text, strlen(text), path);
 		if (!meta)
 			return NULL;
+		whole_leave_stats(meta);
 	} else {
 		m->path = xasprintf("loom.pallas/proc.%u/thread.%u", m->thread->archive->id + 1,
 				    m->thread->id + 1);
 		meta = foreign_metadata(m);
 	}
-	losses_add(&m->losses, meta);
+	if (m->ours)
+		whole_take(&m->whole, m->fd, m->path ? m->path : "", meta, NULL, false);
 	err = m->path ? stream_create(m->fd, m->path, meta) : -ENOMEM;
 	if (!err)
 		return meta;
@@ -569,6 +571,8 @@ static int prepare(struct import *m)
 int pallas_import(const struct pallas_options *o)
 {
 	struct import m = {.o = o, .fd = -1};
+	enum status status = STATUS_FAILED;
+	const char *incomplete;
 	int err = pallas_open(&m.trace, o->from, o->memory);
 
 	if (err)
@@ -586,6 +590,11 @@ int pallas_import(const struct pallas_options *o)
 		goto out;
 	log_info("%s: %" PRIu64 " event%s of %zu thread%s", o->to, m.events,
 		 plural(m.events, "", "s"), m.trace.nthreads, plural(m.trace.nthreads, "", "s"));
+	/* what the metadata of the streams do not say */
+	incomplete = pallas_metadata(&m.trace.part, PALLAS_KEY_INCOMPLETE);
+	if (incomplete && whole_is(&m.whole))
+		snprintf(m.whole.made_from, sizeof(m.whole.made_from), "%s", incomplete);
+	status = m.ours ? whole_report(&m.whole, o->from) : STATUS_COMPLETE;
 out:
 	if (err == -ENOMEM)
 		log_no_memory("while converting %s", o->from);
@@ -599,5 +608,5 @@ out:
 	if (m.fd >= 0)
 		close(m.fd);
 	pallas_close(&m.trace);
-	return err ? STATUS_FAILED : losses_status(&m.losses, o->from);
+	return status;
 }

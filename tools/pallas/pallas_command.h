@@ -31,14 +31,15 @@
  *
  *   REGION CALLS INLINED MIN MAX SUM EXCL_MIN EXCL_MAX EXCL_SUM
  */
-#define PALLAS_KEY_MAP	   "ovni.map"	     /* main file */
-#define PALLAS_KEY_CLOCK   "ovni.clock"	     /* main file: ns, decimal */
-#define PALLAS_KEY_TOOL	   "ovni.tool"	     /* main file: name and version of the converter */
-#define PALLAS_KEY_LOOM	   "ovni.loom"	     /* archive: name of the loom */
-#define PALLAS_KEY_PID	   "ovni.pid"	     /* archive */
-#define PALLAS_KEY_PATH	   "ovni.path.%u"    /* archive: of the stream of a location */
-#define PALLAS_KEY_STREAM  "ovni.stream.%u"  /* archive: its stream.json */
-#define PALLAS_KEY_SUMMARY "ovni.summary.%u" /* archive: of a location */
+#define PALLAS_KEY_MAP	      "ovni.map"	/* main file */
+#define PALLAS_KEY_CLOCK      "ovni.clock"	/* main file: ns, decimal */
+#define PALLAS_KEY_TOOL	      "ovni.tool"	/* main file: name and version of the converter */
+#define PALLAS_KEY_INCOMPLETE "ovni.incomplete" /* main file: why the trace is not whole */
+#define PALLAS_KEY_LOOM	      "ovni.loom"	/* archive: name of the loom */
+#define PALLAS_KEY_PID	      "ovni.pid"	/* archive */
+#define PALLAS_KEY_PATH	      "ovni.path.%u"	/* archive: of the stream of a location */
+#define PALLAS_KEY_STREAM     "ovni.stream.%u"	/* archive: its stream.json */
+#define PALLAS_KEY_SUMMARY    "ovni.summary.%u" /* archive: of a location */
 
 struct pallas_options {
 	const char *from, *to; /* the first and second operand */

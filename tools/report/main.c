@@ -377,6 +377,7 @@ int main(int argc, char **argv)
 	struct report report = {0};
 	struct printer out;
 	struct source source = {0};
+	enum status status;
 	int err;
 
 	cli_parse(&cli, argc, argv, &options);
@@ -406,8 +407,9 @@ int main(int argc, char **argv)
 	free(report.data);
 	free(report.more);
 	filter_free(&options.filter);
+	status = err ? STATUS_FAILED : STATUS_COMPLETE;
+	if (!err && source.trace.nstreams) /* not of statistics alone */
+		status = whole_report(&source.whole, options.path);
 	source_close(&source);
-	if (err)
-		return STATUS_FAILED;
-	return report.incomplete ? STATUS_LOST : STATUS_COMPLETE;
+	return status;
 }

@@ -49,8 +49,6 @@ static int take_metadata(struct overview *o)
 
 		if (!meta)
 			return -EINVAL;
-		o->unfinished += !source->owners[i].finished;
-		losses_add(&o->losses, meta);
 		if (json_u64(json_get(meta, "bpf.repairs"), &repairs))
 			o->repairs += repairs;
 		if (!o->session && json_is_object(json_get(meta, "bpf.session")))
@@ -199,31 +197,24 @@ out:
 	return err;
 }
 
-/* Whether something is missing in the trace. */
-bool overview_is_incomplete(const struct overview *o)
+static void print_losses(const struct overview *o, struct printer *out, int columns)
 {
-	return o->losses.events || o->losses.records || o->losses.recovered || o->unfinished;
-}
+	const struct whole *w = &o->report->source->whole;
+	char reasons[WHOLE_TEXT];
 
-static void print_losses(const struct overview *o, struct printer *out)
-{
-	const struct losses *l = &o->losses;
-
-	if (l->events)
+	if (w->lost)
 		printer_format(out, "  LOST: %" PRIu64 " %s; the times around them are unknown\n",
-			       l->events, plural(l->events, "event", "events"));
-	if (l->records)
-		printer_format(out, "  LOST: %" PRIu64 " %s\n", l->records,
-			       plural(l->records, "record", "records"));
-	if (l->recovered)
-		printer_format(out, "  CLOSED after a crash: %" PRIu64 " %s, without its end\n",
-			       l->recovered, plural(l->recovered, "stream", "streams"));
-	if (o->unfinished)
+			       w->lost, plural(w->lost, "event", "events"));
+	if (w->unfinished)
 		printer_format(out, "  UNFINISHED: %" PRIu64 " %s (see ovni-check --repair)\n",
-			       o->unfinished, plural(o->unfinished, "stream", "streams"));
-	if (!overview_is_incomplete(o))
-		printer_text(out, o->session ? "  nothing lost\n"
-					     : "  losses: the trace does not say\n");
+			       w->unfinished, plural(w->unfinished, "stream", "streams"));
+	if (*whole_text(w, reasons)) {
+		printer_text(out, "  INCOMPLETE: ");
+		put_wrapped(out, reasons, 14, 4, columns);
+	} else {
+		printer_text(out, whole_is_verified(w) ? "  nothing lost\n"
+						       : "  losses: the trace does not say\n");
+	}
 	if (o->repairs)
 		printer_format(out,
 			       "  %" PRIu64
@@ -592,7 +583,7 @@ static int print_text(const struct overview *o, struct printer *out, int columns
 
 	if (err)
 		return err;
-	print_losses(o, out);
+	print_losses(o, out, columns);
 	printer_text(out, "\n");
 	err = print_cpus(o, out);
 	if (err)
@@ -612,10 +603,6 @@ static int print(struct report *report, const char *path)
 	struct overview o = {.report = report, .path = path};
 	int err, printed;
 
-	if (!report->source->trace.nstreams) {
-		log_error("%s: no stream is in this directory: it is no trace", path);
-		return -ENOENT;
-	}
 	err = findings_read(&o.findings, report->source,
 			    report->filter->from.given ? report->filter->first : INT64_MIN,
 			    report->filter->to.given ? report->filter->last : INT64_MAX);
@@ -628,7 +615,6 @@ static int print(struct report *report, const char *path)
 		printed = overview_print_json(&o, report->table.out);
 	else if (!printed)
 		printed = print_text(&o, report->table.out, report->terminal.columns);
-	report->incomplete = overview_is_incomplete(&o);
 	err = printed ? printed : err;
 out:
 	findings_fini(&o.findings);

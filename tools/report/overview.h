@@ -8,7 +8,6 @@
 #ifndef TOOLS_REPORT_OVERVIEW_H
 #define TOOLS_REPORT_OVERVIEW_H
 
-#include "tools/lib/losses.h"
 #include "tools/report/reports.h"
 #include "trace/analysis/findings.h"
 
@@ -16,9 +15,8 @@ struct overview {
 	struct report *report;
 	const char *path;
 	struct findings findings;
-	struct losses losses;
 	struct json *session; /* a copy of the metadata of the stream that has it; NULL: none */
-	uint64_t unfinished, repairs;
+	uint64_t repairs;
 	int64_t duration;
 	bool others;	   /* threads that are not recorded may have run on a CPU */
 	bool idle_unknown; /* of a CPU: idle time is within that of other threads */
@@ -54,8 +52,6 @@ char *shell_word(const char *word);
 char *overview_command(const struct overview *o);
 /* One line; for free(). NULL without memory. */
 char *overview_notes(const struct overview *o);
-/* Whether something is missing in the trace. */
-bool overview_is_incomplete(const struct overview *o);
 /* ns that the hypervisor took from a CPU, or CELL_UNKNOWN. */
 int64_t overview_steal(const struct overview *o, const struct cpu_time *cpu);
 /* All streams, those that ran or waited most first; NULL without memory. */

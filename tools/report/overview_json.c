@@ -117,6 +117,7 @@ int overview_print_json(const struct overview *o, struct printer *out)
 	static const char *const keys[] = {"version", "kernel", "machine", "mode",
 					   "t0",      "t1",	"trigger", "stopped_by"};
 	const struct json *session = json_get(o->session, "bpf.session");
+	const struct whole *w = &o->report->source->whole;
 	struct json *doc = json_new_object();
 	uint32_t *order = overview_order(o);
 	int64_t realtime;
@@ -143,9 +144,9 @@ int overview_print_json(const struct overview *o, struct printer *out)
 	if (json_i64(json_get(session, "realtime.begin.ns"), &realtime))
 		json_put_i64(doc, "session.realtime_begin_ns", realtime);
 	json_put_int(doc, "events", (int64_t)o->findings.events);
-	json_put_int(doc, "lost", (int64_t)(o->losses.events + o->losses.records));
+	json_put_int(doc, "lost", (int64_t)(w->lost + w->records));
 	json_put_int(doc, "repairs", (int64_t)o->repairs);
-	json_put_bool(doc, "complete", !overview_is_incomplete(o));
+	json_put_bool(doc, "complete", whole_is(w));
 	put_cpus(doc, o);
 	put_threads(doc, o, order);
 	put_findings(doc, o);

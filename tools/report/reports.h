@@ -27,9 +27,8 @@ struct report {
 	void *data; /* the report's own, zeroed, kind->size bytes for each stream */
 	void *more; /* the report's own, kind->more bytes, zeroed */
 	struct terminal terminal;
-	bool pager;	 /* may be used */
-	size_t most;	 /* rows to print, 0: all, or as many as the report chooses */
-	bool incomplete; /* set by a report that shows that events are missing */
+	bool pager;  /* may be used */
+	size_t most; /* rows to print, 0: all, or as many as the report chooses */
 };
 
 struct report_kind {

@@ -705,6 +705,7 @@ int main(int argc, char **argv)
 {
 	struct options options = {.window = 1000000, .memory = 256 << 20};
 	struct source source;
+	enum status status;
 	int err;
 
 	options.path = cli_parse(&cli, argc, argv, &options)[0];
@@ -720,6 +721,7 @@ int main(int argc, char **argv)
 		goto out;
 	err = sort(&options, &source);
 out:
+	status = err ? STATUS_FAILED : whole_report(&source.whole, options.path);
 	source_close(&source);
-	return err ? STATUS_FAILED : STATUS_COMPLETE;
+	return status;
 }

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/lib/losses.h"
 #include "tools/lib/wall_clock.h"
 #include "tools/view/collect.h"
 #include "trace/base/cli.h"
@@ -78,8 +77,7 @@ struct described {
 	const struct options *options;
 	const struct source *source;
 	const struct collect *collect;
-	struct losses losses;
-	uint64_t repairs, unfinished;
+	uint64_t repairs;
 	struct json *session; /* of the metadata, or NULL */
 	bool damaged;
 };
@@ -92,8 +90,6 @@ static int read_metadata(struct described *d)
 
 		if (!meta)
 			return -EINVAL;
-		losses_add(&d->losses, meta);
-		d->unfinished += !d->source->owners[i].finished;
 		if (json_u64(json_get(meta, "bpf.repairs"), &repairs))
 			d->repairs += repairs;
 		if (!d->session && json_is_object(json_get(meta, "bpf.session")))
@@ -206,12 +202,13 @@ static int put_wall_clock(const struct described *d, struct json *root)
 static void put_session(const struct described *d, struct json *root)
 {
 	const struct json *session = json_get(d->session, "bpf.session");
+	char reasons[WHOLE_TEXT];
 
 	put_name(root, "host", json_string(json_key(session, "hostname")));
 	put_name(root, "kernel", json_string(json_key(session, "kernel")));
-	json_put_u64(root, "lost", d->losses.events + d->losses.records);
+	json_put_u64(root, "lost", d->source->whole.lost + d->source->whole.records);
+	put_name(root, "incomplete", whole_text(&d->source->whole, reasons));
 	json_put_u64(root, "repairs", d->repairs);
-	json_put_u64(root, "unfinished", d->unfinished);
 	json_put_bool(root, "damaged", d->damaged);
 }
 
@@ -303,7 +300,7 @@ static int make_page(struct options *options, struct source *source, int *status
 	log_info("%s: %" PRIu64 " %s of %zu %s, %.1f MB", output, collect.runs.runs_written,
 		 plural(collect.runs.runs_written, "run", "runs"), source->trace.nstreams,
 		 plural(source->trace.nstreams, "thread", "threads"), (double)page.bytes / 1e6);
-	*status = losses_status(&described.losses, options->path);
+	*status = whole_report(&source->whole, options->path);
 	if (collect.full) {
 		log_warn("%s: the detail ends %.6f s after the first event, at %.0f MB (--limit): "
 			 "choose a part with --from, --to or --comm",

@@ -388,6 +388,7 @@ int owner_init(struct owner *owner, const struct json *meta)
 		rank = json_get(meta, "bpf.rank");
 	owner->known_rank = json_is_number(rank) ? json_int(rank) : -1;
 	owner->thread = part && !strcmp(part, "thread");
+	owner->recorded = json_get(meta, "bpf.events") != NULL;
 	owner->finished = json_number(json_get(meta, "ovni.finished")) == 1;
 	if (copy_text(&owner->loom, json_string(json_get(meta, "ovni.loom"))) < 0 ||
 	    copy_text(&owner->name, json_string(json_get(meta, "bpf.name"))) < 0 ||
@@ -406,6 +407,20 @@ void owner_fini(struct owner *owner)
 	owner->loom = owner->name = owner->cgroup = NULL;
 }
 
+static int open_stream(struct source *source, size_t i, const struct json *meta)
+{
+	const char *path = source->trace.streams[i];
+	int err = owner_init(&source->owners[i], meta);
+
+	if (err < 0)
+		return log_no_memory("while reading %s", source->trace.path);
+	err = stream_open(&source->streams[i], source->trace.fd, path);
+	if (!err)
+		whole_take(&source->whole, source->trace.fd, path, meta, &source->streams[i],
+			   false);
+	return err;
+}
+
 int source_open(struct source *source, const char *path)
 {
 	size_t n;
@@ -417,6 +432,10 @@ int source_open(struct source *source, const char *path)
 	if (err < 0)
 		return err;
 	n = source->trace.nstreams;
+	if (!n) {
+		log_error(TRACE_NO_STREAMS, path);
+		return -ENOENT;
+	}
 	source->streams = streams_new(n);
 	source->owners = calloc(n + 1, sizeof(*source->owners));
 	if (!source->streams || !source->owners)
@@ -426,11 +445,8 @@ int source_open(struct source *source, const char *path)
 
 		if (!meta)
 			return -EINVAL;
-		err = owner_init(&source->owners[i], meta);
+		err = open_stream(source, i, meta);
 		json_free(meta);
-		if (err < 0)
-			return log_no_memory("while reading %s", path);
-		err = stream_open(&source->streams[i], source->trace.fd, source->trace.streams[i]);
 		if (err < 0)
 			return err;
 	}

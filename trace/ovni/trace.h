@@ -18,6 +18,7 @@
 
 #include "trace/base/json.h"
 #include "trace/ovni/stream.h"
+#include "trace/ovni/whole.h"
 
 /* A trace that is being removed gets a name that begins so, in the same directory. */
 #define TRACE_REMOVED ".ovni-bpf.removed."
@@ -56,17 +57,21 @@ struct owner {
 	int64_t known_rank; /* rank, or bpf.rank, where not all processes of the loom have one */
 	bool thread;	    /* ovni.part is "thread" */
 	bool finished;	    /* ovni.finished is 1 */
+	bool recorded;	    /* by ovni-bpf: it has bpf.events */
 };
+
+#define TRACE_NO_STREAMS "%s: no stream is in this directory: it is not a trace"
 
 struct source {
 	struct trace trace;
 	struct stream *streams; /* trace.nstreams, open */
 	struct owner *owners;	/* of each stream */
+	struct whole whole;	/* whether it is whole, by its metadata */
 };
 
 /*
- * Opens a trace and all its streams. Returns 0, or -errno after one message; source_close()
- * must follow in both cases.
+ * Opens a trace and all its streams. Returns 0, or -errno after one message (-ENOENT: it has no
+ * streams); source_close() must follow in both cases.
  */
 int source_open(struct source *source, const char *path) __attribute__((warn_unused_result));
 void source_close(struct source *source);

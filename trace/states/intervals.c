@@ -203,7 +203,7 @@ int intervals_walk(struct intervals *intervals, const struct source *source,
 	err = state_walk_init(&intervals->walk, source);
 	if (err)
 		return err;
-	err = player_open(&player, source->streams, n, NULL, true);
+	err = player_open(&player, source->streams, n, NULL, false);
 	if (err < 0)
 		return err;
 	while ((step = player_step(&player)) > 0) {

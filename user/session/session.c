@@ -116,8 +116,8 @@ static int find_emulator(void)
 	return err;
 }
 
-/* Runs the emulator on the trace. 0 if its exit status is 0, else -errno after a message, of the
- * emulator or of this function. */
+/* Runs the emulator on the trace. 0 if its exit status is 0 or 3, else -errno after a message, of
+ * the emulator or of this function. */
 static int emulate(const struct recorder *r)
 {
 	const struct neighbour emulator = {
@@ -131,6 +131,9 @@ static int emulate(const struct recorder *r)
 		log_error(EMULATOR " was interrupted: the files for Paraver are incomplete");
 	else if (status == -ECHILD)
 		log_error(EMULATOR " was killed by a signal");
+	/* of a trace that has losses: our own status says it, too */
+	if (status == STATUS_LOST)
+		return 0;
 	return status > 0 ? -ECHILD : status;
 }
 
@@ -392,6 +395,7 @@ static int open_sink(struct recorder *r)
 		.proc = "/proc",
 		.command_status = -1,
 		.lost = SESSION_UNKNOWN,
+		.stats = true,
 	};
 	const struct timeline_options timeline = {
 		.kernel_model = o->kernel_model,

@@ -166,7 +166,7 @@ int segment_finish(struct segment *segment, const struct event_counts *counts,
 	failed = writer_sync(segment->writer);
 	err = err ? err : failed;
 	segment->info.part = segment->number;
-	segment->info.stats = !segment->number; /* of several traces it is beside them */
+	segment->info.stats = segment->plan->info.stats && !segment->number; /* else beside all */
 	segment->info.stopped_by = end->stopped_by;
 	segment->info.trigger = end->trigger;
 	segment->info.command_status = end->command_status;

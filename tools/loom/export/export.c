@@ -408,7 +408,7 @@ static int export_run(struct loom_export *x)
 			  x->run_path);
 		err = -EBADMSG;
 	} else if (!trace || x->o->no_keep) {
-		x->carried.dropped = x->losses.records;
+		x->carried.dropped = x->dropped;
 		x->as.carried = &x->carried;
 		err = loom_export_marks(x);
 	} else if (rewrites(x)) {
@@ -456,6 +456,7 @@ static int choose(struct loom_export *x)
 		const char *loom = json_string(json_get(meta, "ovni.loom"));
 		const char **list = json_get(meta, "accel.run") ? runs : looms;
 		bool plain = !json_get(meta, "accel");
+		struct stream stream = {0};
 
 		if (!meta) {
 			err = -EINVAL;
@@ -466,7 +467,14 @@ static int choose(struct loom_export *x)
 			add_name(names, sizeof(names), of[i]);
 			list[list[0] && strcmp(list[0], of[i]) != 0] = of[i];
 		}
+		err = stream_open(&stream, x->trace.fd, x->trace.streams[i]);
+		if (!err)
+			whole_take(&x->whole, x->trace.fd, x->trace.streams[i], meta, &stream,
+				   false);
+		stream_close(&stream);
 		json_free(meta);
+		if (err)
+			goto out;
 	}
 	if (!chosen && !runs[1])
 		chosen = runs[0];
@@ -499,10 +507,12 @@ static int find_run(struct loom_export *x)
 {
 	for (size_t i = 0; i < x->nstreams; i++) {
 		struct json *meta = trace_metadata(&x->trace, x->streams[i]);
+		uint64_t dropped;
 
 		if (!meta)
 			return -EINVAL;
-		losses_add(&x->losses, meta);
+		if (json_u64(json_get(meta, "accel.run.dropped"), &dropped))
+			x->dropped += dropped;
 		if (!x->run && json_get(meta, "accel.run")) {
 			x->run = meta;
 			x->run_path = x->trace.streams[x->streams[i]];
@@ -535,9 +545,9 @@ int loom_export(struct loom_options *o)
 	}
 out:
 	/* a recording without a total of its losses has marks of them */
-	if (!x.losses.events)
-		x.losses.events = x.lost;
-	status = err ? STATUS_FAILED : losses_status(&x.losses, o->run);
+	if (!x.whole.lost)
+		x.whole.lost = x.lost;
+	status = err ? STATUS_FAILED : whole_report(&x.whole, o->run);
 	json_free(x.run);
 	free(x.streams);
 	trace_close(&x.trace);

@@ -10,7 +10,7 @@
 
 #include "tools/loom/run/run_clock.h"
 #include "tools/loom/run/loom_command.h"
-#include "tools/lib/losses.h"
+#include "trace/ovni/whole.h"
 #include "trace/base/json.h"
 #include "trace/loom/write/run_stats_write.h"
 #include "trace/ovni/trace.h"
@@ -26,9 +26,10 @@ struct loom_export {
 	struct loom_writer_options as;
 	struct loom_carried carried; /* of the run, from its metadata */
 	uint16_t core;		     /* of the last record */
-	struct losses losses;
-	uint64_t lost;	/* events, from marks in a recording of threads */
-	uint64_t lives; /* of threads so far */
+	struct whole whole;	     /* of all looms */
+	uint64_t dropped;	     /* records, by the producers of the chosen one */
+	uint64_t lost;		     /* events, from marks in a recording of threads */
+	uint64_t lives;		     /* of threads so far */
 };
 
 /* Opens the writer for x->as. Returns 0, or -errno after a message. */

@@ -72,8 +72,8 @@ class View {
 			parts.push(meta.lost + ' EVENTS LOST');
 		if (meta.repairs !== '0')
 			parts.push(meta.repairs + ' repaired');
-		if (meta.unfinished !== '0')
-			parts.push(meta.unfinished + ' streams not finished');
+		if (meta.incomplete)
+			parts.push('INCOMPLETE: ' + meta.incomplete);
 		if (meta.detail.full)
 			parts.push('the detail ends at ' + seconds(meta.detail.last) + ' s (--limit)');
 		node.textContent = '· ' + (parts.join(' · ') || 'complete');
