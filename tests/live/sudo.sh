@@ -23,19 +23,22 @@ mkdir "$P/bin" "$P/user" "$P/roots" && chmod 700 "$P/roots"
 install -m 755 "$RECORDER" "$EMULATOR" "$WORKLOADS/sleepers" "$P/bin"
 install -m 755 -D "$WORKLOADS/sleepers" "$P/user/bin/mine"
 chown -R $id:$id "$P/user"
+mkdir "$P/other" && chown $((id + 1)):$((id + 1)) "$P/other"
 
 for file in passwd group shadow; do
 	cp -p /etc/$file "$T/$file" || skip "no /etc/$file"
 done
 echo "ovnitest:x:$id:$id::$P/user:/bin/sh" >>passwd
+echo "ovniother:x:$((id + 1)):$((id + 1))::$P/other:/bin/sh" >>passwd
 printf 'ovnitest:x:%d:\novniextra:x:%d:ovnitest\n' $id $((id + 1)) >>group
-echo 'ovnitest:*:19000:0:99999:7:::' >>shadow
+printf '%s:*:19000:0:99999:7:::\n' ovnitest ovniother >>shadow
 for file in passwd group shadow; do
 	mount --bind "$T/$file" /etc/$file || skip "nothing can be mounted over /etc/$file"
 done
 mkdir -p /etc/sudoers.d && mount -t tmpfs -o mode=755 none /etc/sudoers.d || skip "no tmpfs"
 echo 'ovnitest ALL=(root) NOPASSWD: ALL' >/etc/sudoers.d/ovnitest
-chmod 440 /etc/sudoers.d/ovnitest
+echo "ovniother ALL=(root) NOPASSWD: $P/bin/ovni-bpf" >/etc/sudoers.d/ovniother
+chmod 440 /etc/sudoers.d/*
 
 as_user() {
 	setpriv --reuid $id --regid $id --init-groups env -i PATH="$P/user/bin:/usr/bin:/bin" \
@@ -93,9 +96,84 @@ judge all
 as_user sudo -n "$P/bin/ovni-bpf" -o "$P/roots/out" -- true >log 2>&1 &&
 	complain "a trace was written to a folder of root alone"
 
-# --user chooses somebody else, whose environment is that of a login.
-as_user sudo -n "$P/bin/ovni-bpf" --user nobody -o other -- sh -c 'id -un; env' >log 2>said ||
-	complain "--user nobody: $(cat said)"
+# --user chooses another user, with the environment of a login: for root itself, not through sudo, even
+# with a rule for everything.
+for mode in '--mode full' '--mode off'; do
+	# shellcheck disable=SC2086 # words
+	as_user sudo -n "$P/bin/ovni-bpf" $mode --user nobody -o other -- id -un >log 2>said &&
+		complain "--user nobody through sudo, $mode: it ran as $(cat log)"
+	expect "--user says why not: $(cat said)" grep -q 'only root itself can run it as another user' said
+	as_user sudo -n "$P/bin/ovni-bpf" $mode --user ovnitest -o own-user --force -- id -un >log 2>said ||
+		complain "--user of the caller, $mode: $(cat said)"
+	expect "--user of the caller" [ "$(head -n 1 log)" = ovnitest ]
+done
+OMP_NUM_THREADS=7 "$P/bin/ovni-bpf" --user nobody -o "$P/other.trace" -- sh -c 'id -un; env' >log 2>said ||
+	complain "--user nobody of root: $(cat said)"
 expect "--user" [ "$(head -n 1 log)" = nobody ]
-expect "--user has not the caller's environment" [ "$(grep -c OMP_NUM_THREADS log)" = 0 ]
+
+# A rule for ovni-bpf alone. Files that the user names are opened as the user, whatever the user puts into
+# SUDO_UID; the user's own files, and those that all may read, are no obstacle.
+alone() {
+	setpriv --reuid $((id + 1)) --regid $((id + 1)) --init-groups env -i PATH=/usr/bin:/bin SUDO_UID=0 \
+		HOME="$P/other" USER=ovniother LOGNAME=ovniother sudo -n "$P/bin/ovni-bpf" "$@"
+}
+cd "$P/other" || exit 1
+expect "the rule holds for ovni-bpf alone" [ "$(setpriv --reuid $((id + 1)) --regid $((id + 1)) --init-groups \
+	sudo -n id -u 2>/dev/null)" = '' ]
+install -m 755 "$WORKLOADS/sleepers" "$P/roots/secret"
+echo '{"api": "secret-word", "functions": secret-word' >"$P/roots/secret.json"
+refused() { # PATTERN ARGUMENTS...
+	local pattern=$1
+	shift
+	alone "$@" >said 2>&1 && complain "$*: as root: $(head -n 3 said)"
+	grep -qi "$pattern" said || complain "$*: does not say '$pattern': $(cat said)"
+	expect "$*: nothing of the file is printed" [ "$(grep -c 'doze\|secret-word' said)" = 0 ]
+}
+refused 'permission denied' --list "$P/roots/secret"
+refused 'permission denied' --list "$P/roots/secret:*"
+refused 'permission denied' -a --dry-run -u "$P/roots/secret:main"
+refused 'permission denied' -a --dry-run --usdt "$P/roots/secret:a:b"
+refused 'permission denied' -a --dry-run --api "$P/roots/secret.json"
+refused 'permission denied' -o out -- "$P/roots/secret"
+refused 'permission denied' --mode off -- "$P/roots/secret"
+refused 'permission denied' -a --last 1s --trigger 'latency>1s' --on-trigger "$P/roots/secret" -o out
+refused 'permission denied' -a -d 10ms -o "$P/roots/out"
+refused 'permission denied' -a -d 10ms -o "$P/user/new"
+refused 'only root itself' --user root -o out -- id -u
+refused 'only root itself' --user ovnitest -o out -- id -u
+expect "none was begun" [ ! -e out ]
+alone --list "$P/bin/sleepers:doze" >said 2>&1 || complain "--list of a program for all: $(cat said)"
+expect "--list" grep -q doze said
+alone -o probed -u "$P/bin/sleepers:doze" -- "$P/bin/sleepers" -n 2 -s 5 >said 2>&1 ||
+	complain "-u of a program for all: $(cat said)"
+[ "$("$B/bin/ovni-dump" probed | grep -c 'OM\[')" = 2 ] || complain "-u of a program for all: $(cat said)"
+
+# Sessions are those of their user; of others not even the names are listed.
+n=sudo-$$
+ours() { (cd "$P/user" && as_user sudo -n "$P/bin/ovni-bpf" session "$@"); }
+trap 'for name in $n $n-root $n-dead; do "$P/bin/ovni-bpf" session stop $name >/dev/null 2>&1; done; rm -rf "$P"' EXIT
+ours start $n --comm 'sleep*' --last 1s -o kept >said 2>&1 || complain "start: $(cat said)"
+"$P/bin/ovni-bpf" session start $n-root --comm 'sleep*' -o "$P/root.trace" >said 2>&1 || complain "start of root: $(cat said)"
+for name in $n $n-root; do
+	refused 'belongs to another user' session status $name
+	refused 'belongs to another user' session save $name
+	refused 'belongs to another user' session stop $name
+	refused 'other users own it' session start $name --comm 'sleep*' -o mine
+done
+alone session list >said 2>&1 || complain "list: $(cat said)"
+expect "sessions of others are not listed: $(cat said)" [ "$(grep -c "$n" said)" = 0 ]
+ours list >said 2>&1 || complain "list: $(cat said)"
+expect "the user's own session is listed: $(cat said)" grep -q "^$n  *running" said
+ours save $n >said 2>&1 || complain "the user's own session: $(cat said)"
+ours stop $n >said 2>&1 || complain "the user's own session: $(cat said)"
+expect "nothing of it is left" [ ! -e /run/ovni-bpf/$n ]
+"$P/bin/ovni-bpf" session stop $n-root >said 2>&1 || complain "the session of root: $(cat said)"
+ours start $n-dead --comm 'sleep*' -o dead >said 2>&1 || complain "start: $(cat said)"
+kill -KILL "$(sed -n 's/.*(pid \([0-9]*\))/\1/p' said)"
+dead() { "$P/bin/ovni-bpf" session list | grep -q "^$n-dead  *dead"; }
+wait_until dead || complain "nobody sees that it is dead"
+refused 'other users own it' session start $n-dead --comm 'sleep*' -o mine
+refused 'belongs to another user' session stop $n-dead
+ours start $n-dead --comm 'sleep*' -o alive >said 2>&1 || complain "the user's own dead session: $(cat said)"
+ours stop $n-dead >said 2>&1 || complain "stop: $(cat said)"
 finish

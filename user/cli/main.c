@@ -5,13 +5,15 @@
 
 #include "user/doctor/doctor.h"
 #include "user/cli/options.h"
+#include "user/host/privilege.h"
 #include "user/probes/list.h"
 #include "user/session/session.h"
 #include "trace/base/log.h"
 
-/* Only looks: no privileges, no session. */
+/* Reads files of the user, with the rights of the user; no session. */
 static enum status list(const struct options *o)
 {
+	struct identity caller;
 	const struct resolve_scope scope = {.pids = o->pids,
 					    .npids = o->npids,
 					    .command = o->command,
@@ -19,6 +21,13 @@ static enum status list(const struct options *o)
 					    .proc = "/proc",
 					    .root = ""};
 
+	int err = identity_of_caller(&caller);
+
+	if (!err)
+		err = privilege_suspend(&caller);
+	identity_free(&caller);
+	if (err)
+		return STATUS_FAILED;
 	return list_run(o->list, &scope, o->json) || log_lacks_memory() ? STATUS_FAILED
 									: STATUS_COMPLETE;
 }

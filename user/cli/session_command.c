@@ -354,6 +354,7 @@ static int stop(const char *name)
 			goto out;
 	}
 	status = report_end(&dir);
+	privilege_resume(); /* root owns the directory of all sessions */
 	session_dir_remove(&dir);
 	goto out;
 none:
@@ -552,8 +553,17 @@ static const struct cli_program program = {
 		 "  sudo ovni-bpf session stop night",
 };
 
+/* Requests to running sessions are those of the caller: through sudo, of the user who called it. */
 static int run_command(enum command command, char **operands, bool as_json)
 {
+	struct identity caller;
+	int err = identity_of_caller(&caller);
+
+	if (!err)
+		err = privilege_suspend(&caller);
+	identity_free(&caller);
+	if (err)
+		return STATUS_FAILED;
 	switch (command) {
 	case COMMAND_STATUS:
 		return status_of(operands[0], as_json);

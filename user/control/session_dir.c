@@ -131,6 +131,16 @@ static int chown_to_owner(const struct session_dir *dir, int fd)
 	return fchown(fd, dir->owner, dir->group) ? -errno : 0;
 }
 
+/* Is it the directory of a session, also of one that is dead, of another user than the owner? An
+ * empty one is what a stop could not remove. */
+static bool is_of_another(const struct session_dir *dir, int fd)
+{
+	struct stat st;
+
+	return dir->owner != 0 && !fstat(fd, &st) && st.st_uid != dir->owner &&
+	       !faccessat(fd, "lock", F_OK, AT_SYMLINK_NOFOLLOW);
+}
+
 /* Creates or opens the directory. Root also replaces the directory of a dead session of another
  * user, which that user cannot. */
 static int make_anew(struct session_dir *dir)
@@ -139,11 +149,15 @@ static int make_anew(struct session_dir *dir)
 	bool runs;
 
 	fd = make_trusted(dir->base, dir->name, 0700, dir->owner);
+	if (fd >= 0 && is_of_another(dir, fd))
+		goto others;
 	if (fd != -EPERM || geteuid() != 0)
 		return fd;
 	fd = openat(dir->base, dir->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
+	if (is_of_another(dir, fd))
+		goto others;
 	lock = openat(fd, "lock", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	runs = lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !runs; i++)
@@ -156,6 +170,9 @@ static int make_anew(struct session_dir *dir)
 	if (unlinkat(dir->base, dir->name, AT_REMOVEDIR))
 		return -EPERM;
 	return make_trusted(dir->base, dir->name, 0700, dir->owner);
+others:
+	close(fd);
+	return -EPERM;
 }
 
 /* Takes the lock. Tries again if `session stop` removes the directory at the same moment. */
@@ -269,7 +286,10 @@ int session_dir_find(struct session_dir *dir, const char *name)
 	if (err && geteuid() != 0)
 		err = find_in(dir, root_base);
 	if (err == -EACCES || err == -EPERM)
-		log_error("session %s belongs to another user", name);
+		log_error("session %s belongs to another user%s", name,
+			  getuid() == 0 && geteuid() != 0
+				  ? " (through sudo you reach your own; all from a shell of root)"
+				  : "");
 	else if (err && err != -ENOENT)
 		log_error("cannot find session %s: %s", name, strerror(-err));
 	return err;

@@ -53,6 +53,7 @@ static void __attribute__((noreturn)) child(int fd, elf_child_work work, void *a
 #ifndef __SANITIZE_ADDRESS__ /* which reserves terabytes */
 	limit(RLIMIT_AS, MEMORY_MAX);
 #endif
+	privilege_resume();
 	die_first();
 	privilege_drop_all();
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of the user clears it */

@@ -29,7 +29,7 @@ static int check_executable(const char *path)
 		return -errno;
 	if (S_ISDIR(st.st_mode))
 		return -EISDIR;
-	return access(path, X_OK) ? -errno : 0;
+	return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) ? -errno : 0;
 }
 
 int command_find(const char *name, const char *paths)

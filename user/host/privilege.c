@@ -100,13 +100,19 @@ static void read_environment(struct identity *identity)
 	}
 }
 
+/* True if a user other than root has called sudo. */
+static bool through_sudo(unsigned *uid)
+{
+	return getuid() == 0 && geteuid() == 0 && read_id("SUDO_UID", uid) && *uid != 0;
+}
+
 int identity_of_caller(struct identity *identity)
 {
 	unsigned uid, gid;
 	int err;
 
 	*identity = (struct identity){.uid = getuid(), .gid = getgid()};
-	if (getuid() != 0 || geteuid() != 0 || !read_id("SUDO_UID", &uid) || uid == 0)
+	if (!through_sudo(&uid))
 		return 0;
 	if (!read_id("SUDO_GID", &gid))
 		gid = uid;
@@ -124,6 +130,7 @@ int identity_of_caller(struct identity *identity)
 int identity_of_user(struct identity *identity, const char *name)
 {
 	struct passwd *entry;
+	unsigned caller;
 	int err;
 
 	errno = 0;
@@ -133,6 +140,12 @@ int identity_of_user(struct identity *identity, const char *name)
 		return -ENOENT;
 	}
 	*identity = (struct identity){.uid = entry->pw_uid, .gid = entry->pw_gid};
+	if (through_sudo(&caller) && caller != identity->uid) {
+		log_error("--user %s: through sudo a command runs as the caller of sudo; only root "
+			  "itself can run it as another user",
+			  name);
+		return -EPERM;
+	}
 	if (identity->uid == geteuid())
 		return 0;
 	if (geteuid() != 0) {
@@ -216,6 +229,46 @@ int identity_become(const struct identity *identity)
 	return 0;
 }
 
+/* Puts the permitted capabilities of a user other than root into effect, or none. */
+static int put_into_effect(bool all)
+{
+	capng_get_caps_process();
+	for (unsigned i = 0; i <= CAP_LAST_CAP; i++)
+		capng_update(all && capng_have_capability(CAPNG_PERMITTED, i) ? CAPNG_ADD
+									      : CAPNG_DROP,
+			     CAPNG_EFFECTIVE, i);
+	errno = 0;
+	if (capng_apply(CAPNG_SELECT_CAPS))
+		return errno ? -errno : -EPERM;
+	return 0;
+}
+
+int privilege_suspend(const struct identity *caller)
+{
+	int err = 0;
+
+	if (geteuid() != 0)
+		err = put_into_effect(false);
+	else if (caller->changed && (setgroups((size_t)caller->ngroups, caller->groups) ||
+				     setegid(caller->gid) || seteuid(caller->uid)))
+		err = -errno;
+	if (err)
+		log_error("cannot suspend privileges: %s", strerror(-err));
+	return err;
+}
+
+void privilege_resume(void)
+{
+	int err = 0;
+
+	if (getuid() != 0)
+		err = put_into_effect(true);
+	else if (seteuid(0) || setegid(getgid()))
+		err = -errno;
+	if (err) /* what needs privileges fails, and says so */
+		log_debug("cannot resume privileges: %s", strerror(-err));
+}
+
 /* The capabilities to keep, if the process has them, and their purpose. */
 static const struct {
 	unsigned capability;
@@ -288,6 +341,8 @@ void privilege_raise_priority(void)
 
 void privilege_drop_all(void)
 {
+	if (getuid() == 0)
+		privilege_resume(); /* to be able to change all of its users */
 	/* in a user namespace nobody may not exist: then root remains, without capabilities */
 	if (geteuid() == 0 && setgroups(0, NULL) == 0 && setresgid(NOBODY, NOBODY, NOBODY) == 0 &&
 	    setresuid(NOBODY, NOBODY, NOBODY) == 0)

@@ -37,10 +37,13 @@ struct identity {
 
 /*
  * The calling user: with the user id 0 and SUDO_UID in the environment that one, else the user of
- * this process. 0 or -errno after one message.
+ * this process. Sudo itself sets SUDO_UID, so a user who may only run this program through it
+ * cannot choose the value. A rule with SETENV lets the user choose it, and LD_PRELOAD, too: that is
+ * root already. 0 or -errno after one message.
  */
 int identity_of_caller(struct identity *identity) __attribute__((warn_unused_result));
-/* The user called `name`. 0, or -errno after one message (no such user, not permitted). */
+/* The user called `name`; only root itself may name another one than the caller, not a user through
+ * sudo. 0, or -errno after one message (no such user, not permitted). */
 int identity_of_user(struct identity *identity, const char *name)
 	__attribute__((warn_unused_result));
 void identity_free(struct identity *identity);
@@ -52,6 +55,15 @@ const char *identity_path(const struct identity *identity);
  * program, and may be that user already (privilege_drop()). Its environment, or HOME, USER and the
  * like in ours. 0 or -errno, no message. */
 int identity_become(const struct identity *identity) __attribute__((warn_unused_result));
+
+/*
+ * Between these two, files that the user names are opened with the rights of that user: through
+ * sudo the effective user is the caller, and no capability is in effect, neither those of sudo nor
+ * those of the file of this program. Root itself keeps its rights. The supplementary groups stay
+ * those of the caller. privilege_suspend() returns 0, or -errno after one message.
+ */
+int privilege_suspend(const struct identity *caller) __attribute__((warn_unused_result));
+void privilege_resume(void);
 
 enum privilege_need {
 	PRIVILEGE_DRAIN = 1, /* snapshots at the stop */

@@ -215,6 +215,26 @@ static int find_identities(struct recorder *r)
 	return o->user ? identity_of_user(&r->runner, o->user) : identity_of_caller(&r->runner);
 }
 
+/* Finds and opens everything that the user names, with the rights of the user. */
+static int find_named(struct recorder *r)
+{
+	const struct options *o = r->options;
+	int err = privilege_suspend(&r->caller);
+
+	if (err)
+		return err;
+	err = o->command ? command_find(o->command[0], identity_path(&r->runner)) : 0;
+	if (err)
+		goto out;
+	err = o->on_trigger ? command_find(o->on_trigger, identity_path(&r->caller)) : 0;
+	if (err)
+		goto out;
+	err = probes_find(&r->probes, o);
+out:
+	privilege_resume();
+	return err;
+}
+
 static enum status prepare(struct recorder *r)
 {
 	const struct options *o = r->options;
@@ -230,10 +250,8 @@ static enum status prepare(struct recorder *r)
 	if (status)
 		return status;
 	if (find_identities(r) || target_find(&r->target, o->pids, o->npids, o->threads) ||
-	    (o->command && command_find(o->command[0], identity_path(&r->runner))) ||
-	    (o->on_trigger && command_find(o->on_trigger, identity_path(&r->caller))) ||
 	    (o->emulate && find_emulator()) || trigger_check(&o->trigger, "/proc") ||
-	    probes_open(&r->probes, o))
+	    find_named(r) || probes_plan(&r->probes, o))
 		return STATUS_FAILED;
 	r->on_trigger = (struct trigger_command){
 		.program = o->on_trigger, .user = &r->caller, .signals = &r->signals};
@@ -1077,7 +1095,11 @@ enum status session_run_off(const struct options *o)
 
 	if (err)
 		goto out;
+	err = privilege_suspend(&runner);
+	if (err)
+		goto out;
 	err = command_find(o->command[0], identity_path(&runner));
+	privilege_resume();
 	if (err)
 		goto out;
 	if (o->dry_run) {

@@ -58,7 +58,7 @@ static int add_requests(struct probes *probes, const struct options *o,
 	return apis_add_requests(&probes->apis, scope, &probes->requests);
 }
 
-int probes_open(struct probes *probes, const struct options *o)
+int probes_find(struct probes *probes, const struct options *o)
 {
 	const struct resolve_scope scope = {
 		.pids = o->pids,
@@ -77,9 +77,13 @@ int probes_open(struct probes *probes, const struct options *o)
 	err = apis_choose(&probes->apis, &probes->sites);
 	if (err || !probes->sites.count)
 		return err;
-	err = make_actions(probes);
-	if (err)
-		return err;
+	return make_actions(probes);
+}
+
+int probes_plan(struct probes *probes, const struct options *o)
+{
+	if (!probes->sites.count)
+		return 0;
 	probes->attach = attach_plan(probes->sites.list, probes->sites.count, &probes->actions, o);
 	if (!probes->attach)
 		return -EINVAL;

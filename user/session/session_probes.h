@@ -33,9 +33,14 @@ struct probes {
 	struct calls *sum; /* of all timelines of the session */
 };
 
-/* Finds all sites and plans their probes; nothing is attached yet. Returns 0, also without
+/* Finds all sites and their actions, with the rights of the effective user. Returns 0, also without
  * requests, or -errno after one message. The caller must call probes_close() in any case. */
-int probes_open(struct probes *probes, const struct options *options)
+int probes_find(struct probes *probes, const struct options *options)
+	__attribute__((warn_unused_result));
+
+/* Plans their probes, which needs privileges; nothing is attached yet. 0 or -errno after one
+ * message. */
+int probes_plan(struct probes *probes, const struct options *options)
 	__attribute__((warn_unused_result));
 
 /* Prints a table of functions (`all`: not only those with the most time in them), and the calls
