@@ -19,6 +19,7 @@
 
 #include "emu/emulation.h"
 #include "trace/states/cpu_time.h"
+#include "tools/check/repair_stats.h"
 #include "tools/check/stats_check.h"
 #include "tools/check/diagnostics.h"
 #include "tools/check/survey.h"
@@ -389,6 +390,12 @@ static int check_summary(struct check *c)
 					 .sessions = c->stats.sound,
 					 .streams = 1};
 	report_survey(c);
+	if (c->stats.stats.recovered) {
+		c->survey.whole.recovered = 1;
+		diagnostics_add(&c->diagnostics, SEVERITY_WARNING,
+				"a repair closed the statistics: later times, and all counts of "
+				"events, are missing");
+	}
 	return err;
 }
 
@@ -932,10 +939,35 @@ out:
 	return status;
 }
 
+/* The same for the snapshots of a recording in mode summary. */
+static int repair_and_check_stats(const struct options *options)
+{
+	struct options repaired = *options;
+	size_t len = strlen(options->path) - strlen(STATS_PART);
+	char *out = options->out ? strdup(options->out) : strndup(options->path, len);
+	int status = STATUS_FAILED;
+
+	if (!out) {
+		log_no_memory("for the name of the statistics");
+		return STATUS_FAILED;
+	}
+	if (options->in_place || !stats_is_file_name(out))
+		log_error("the repaired statistics need a name that ends in " STATS_FILE
+			  ", and are never written in place");
+	else if (!repair_stats(options->path, out)) {
+		repaired.path = out;
+		status = check(&repaired);
+	}
+	free(out);
+	return status;
+}
+
 int main(int argc, char **argv)
 {
 	struct options options = {0};
 
 	options.path = cli_parse(&cli, argc, argv, &options)[0];
+	if (options.repair && repair_stats_is_for(options.path))
+		return repair_and_check_stats(&options);
 	return options.repair ? repair_and_check(&options) : check(&options);
 }

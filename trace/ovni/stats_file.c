@@ -166,6 +166,10 @@ static bool read_member(struct reader *r, const char *key, struct stats_line *to
 	}
 	if (!strcmp(key, "schema"))
 		return read_schema(r);
+	if (!strcmp(key, "recovered")) {
+		s->recovered = true;
+		return tokens_skip(&r->t);
+	}
 	if (!strcmp(key, "scope"))
 		return read_scope(&r->t, to);
 	if (!strcmp(key, "comm"))
@@ -206,7 +210,7 @@ static bool read_document(struct reader *r)
 		return false;
 	if (!r->has_schema || s->head.values[STATS_VERSION_NUMBER] != STATS_VERSION)
 		return tokens_refuse(&r->t, "not version 1 of " STATS_SCHEMA);
-	if (!s->nlines || !stats_has(&s->events, STATS_SEEN))
+	if (!s->nlines || (!s->recovered && !stats_has(&s->events, STATS_SEEN)))
 		return tokens_refuse(&r->t, "no snapshots, or no counts of events");
 	return true;
 }

@@ -92,6 +92,7 @@ struct recorded_stats {
 	struct stats_line *by_kind; /* events by CPU and kind */
 	struct stats_line *lines;   /* the snapshots; STATS_INTERVAL: not of the end */
 	size_t nby_kind, nlines;
+	bool recovered; /* after a crash: has no counts of events */
 };
 
 static inline bool stats_has(const struct stats_line *line, enum stats_key key)
