@@ -57,7 +57,7 @@ stop() { # NAME
 	kill -INT $recorder
 	status=0
 	wait "$recorder" || status=$?
-	hardly_any_lost "$1" $status
+	hardly_any_lost "$1" "$status"
 }
 
 # How soon a recording starts without the crowd, and what it needs.
@@ -130,7 +130,7 @@ minutes() {
 	wait "$load"
 	status=0
 	wait "$recorder" || status=$?
-	hardly_any_lost minutes $status
+	hardly_any_lost minutes "$status"
 	grep -E 'switches|events=' minutes.log | tail -n 3
 	echo "$seconds s: memory between $least and $most KiB after 15 s"
 	expect "memory is constant" [ $((most - least)) -lt 16384 ]
