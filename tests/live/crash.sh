@@ -139,7 +139,7 @@ read -r uptime _ </proc/uptime
 kill $target
 wait $target 2>/dev/null
 look flushed "--flush-interval"
-"$B/bin/ovni-dump" flushed.repaired >dump 2>&1
+"$B/bin/ovni-dump" flushed.repaired >dump 2>/dev/null
 expect "--flush-interval" [ "$(grep -c OHr dump)" -ge 5 ]
 last=$(awk '$1 > last { last = $1 } END { print int(last / 1000000) }' dump)
 age=$((${uptime/./}0 - last))

@@ -26,6 +26,7 @@
 #include "tools/lib/mapped_stream.h"
 #include "tools/lib/replace_file.h"
 #include "tools/lib/table.h"
+#include "trace/base/files/input.h"
 #include "trace/base/array.h"
 #include "trace/base/build_info.h"
 #include "trace/base/cli.h"
@@ -813,12 +814,15 @@ out:
 
 static int create_output(struct repair *w)
 {
+	int err;
+
 	if (!w->out)
 		return 0;
 	w->out_fd = output_create(w->out);
 	if (w->out_fd < 0)
 		return w->out_fd;
-	return copy_offsets(w->trace.fd, w->out_fd);
+	err = copy_beside(w->trace.fd, w->out_fd, "clock-offsets.txt", INPUT_TEXT_MAX);
+	return err ? err : copy_beside(w->trace.fd, w->out_fd, "stats.json", INPUT_STATS_MAX);
 }
 
 static int write_all_parts(struct repair *w)

@@ -642,7 +642,7 @@ static int convert_offsets(struct convert *c)
 
 	if (dir < 0)
 		return -errno;
-	err = copy_offsets(dir, c->out_fd);
+	err = copy_beside(dir, c->out_fd, "clock-offsets.txt", INPUT_TEXT_MAX);
 	close(dir);
 	return err;
 }

@@ -35,10 +35,8 @@ int output_create(const char *path)
 	return err;
 }
 
-#define OFFSETS "clock-offsets.txt"
-
-/* Copies at most INPUT_TEXT_MAX bytes: the file may grow meanwhile. */
-static int copy_bytes(int from, int to)
+/* Copies at most `max` bytes: the file may grow meanwhile. */
+static int copy_bytes(int from, int to, uint64_t max)
 {
 	char buffer[65536];
 	uint64_t done = 0;
@@ -50,36 +48,36 @@ static int copy_bytes(int from, int to)
 		if (err)
 			return err;
 		done += (uint64_t)n;
-		if (done > INPUT_TEXT_MAX)
+		if (done > max)
 			return -EFBIG;
 	}
 	return n < 0 ? -errno : 0;
 }
 
-int copy_offsets(int from_dir, int to_dir)
+int copy_beside(int from_dir, int to_dir, const char *name, uint64_t max)
 {
 	int err, from, to;
 
-	from = input_open(from_dir, OFFSETS, INPUT_TEXT_MAX, NULL);
+	from = input_open(from_dir, name, max, NULL);
 	if (from == -ENOENT)
 		return 0;
 	if (from < 0) {
 		err = from;
 		goto out;
 	}
-	to = openat(to_dir, OFFSETS, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	to = openat(to_dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (to < 0) {
 		err = -errno;
 		goto out;
 	}
-	err = copy_bytes(from, to);
+	err = copy_bytes(from, to, max);
 	if (close(to) < 0 && err == 0)
 		err = -errno;
 out:
 	if (from >= 0)
 		close(from);
 	if (err)
-		log_error("cannot copy " OFFSETS ": %s", input_why(err, INPUT_TEXT_MAX));
+		log_error("cannot copy %s: %s", name, input_why(err, max));
 	return err;
 }
 

@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct replacement {
 	int dir; /* of the directory that has both, ours */
@@ -41,8 +42,9 @@ char *output_path(const char *given, const char *trace, const char *suffix);
 /* Creates it. Returns a descriptor, which the caller closes, or -errno after one message. */
 int output_create(const char *path) __attribute__((warn_unused_result));
 
-/* Copies clock-offsets.txt of a trace from one directory into another without this file. Returns 0,
- * also without such a file, or -errno after one message. */
-int copy_offsets(int from_dir, int to_dir) __attribute__((warn_unused_result));
+/* Copies the file `name` of at most `max` bytes from one directory into another without this file.
+ * Returns 0, also without such a file, or -errno after one message. */
+int copy_beside(int from_dir, int to_dir, const char *name, uint64_t max)
+	__attribute__((warn_unused_result));
 
 #endif
