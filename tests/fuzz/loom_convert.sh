@@ -75,7 +75,7 @@ while time.time() < end:
         if os.path.isdir(trace):
             files = glob.glob(trace + "/**/stream.json", recursive=True)
             if files and all(b'"finished"' in open(f, "rb").read() for f in files):
-                run("emu", "-l", trace, statuses=(0,))
+                run("emu", "-l", trace, statuses=(0, 3))
                 made += 1
     if os.path.isdir(trace):
         files = [f for f in glob.glob(trace + "/**/*", recursive=True)

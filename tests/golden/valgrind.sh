@@ -55,7 +55,7 @@ try() { # STATUS TOOL ARGUMENT...
 try 0 emu -l good
 try 0 emu -b -j 2 --arrows --gz -o emulated good
 try 1 emu -l -o refused broken
-try 0 emu nothing
+try 3 emu nothing
 try 0 check good
 try 3 check --repair -o mended broken
 try 0 dump good

@@ -35,10 +35,10 @@ int cpu_times_add(struct cpu_times *times, const struct intervals *intervals, ui
 	if (to <= from || cpu < 0 || cpu >= CPUS_MOST)
 		return 0;
 	if (!times->rows) {
-		times->nrows = intervals->source->trace.nstreams;
-		times->rows = calloc(times->nrows, sizeof(*times->rows));
+		times->rows = calloc(intervals->source->trace.nstreams, sizeof(*times->rows));
 		if (!times->rows)
 			return -ENOMEM;
+		times->nrows = intervals->source->trace.nstreams;
 	}
 	row = &times->rows[stream];
 	while (row->ncpus <= (size_t)cpu) {
