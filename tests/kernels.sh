@@ -97,21 +97,21 @@ boot() { # SUITE OUTPUT multi|single
 	bullseye | bookworm | trixie) ;;
 	*) cpu=max,la57=off ;;
 	esac
-	timeout -k 5 "${KERNELS_TIMEOUT:-540}" qemu-system-x86_64 -accel "tcg,thread=$3" \
+	timeout -k 5 "${KERNELS_TIMEOUT:-270}" qemu-system-x86_64 -accel "tcg,thread=$3" \
 		-cpu $cpu -smp 2 -m 1G -nographic -no-reboot -nic none \
 		-kernel "$cache/$1/vmlinuz" -initrd "$folder/initramfs" \
 		-append "console=ttyS0 quiet panic=-1" </dev/null 2>&1 | tr -d '\r' >"$2"
 }
 
-# Once more with one thread, if the guest panics with several.
+# Once more with one thread, if the guest panics or hangs with several.
 boot_to_the_end() { # SUITE
 	local output=$folder/$1
 	case $1 in
 	bullseye | bookworm | trixie) boot "$1" "$output" multi ;;
 	*) boot "$1" "$output" single ;;
 	esac
-	grep -qa 'Kernel panic' "$output" && ! grep -qa '^kernels: the end$' "$output" || return 0
-	grep -a -B 30 -A 2 'Kernel panic' "$output" | sed "s/^/$1, first boot: /" >&2
+	grep -qa '^kernels: the end$' "$output" && return
+	tail -n 40 "$output" | grep -a '' | sed "s/^/$1, first boot: /" >&2
 	boot "$1" "$output" single
 }
 
@@ -132,12 +132,12 @@ for suite in "$@"; do
 done
 wait
 
-wrong=0 head="| feature |" line="| --- |"
+wrong=0 unfinished='' head="| feature |" line="| --- |"
 for suite in "$@"; do
 	sed "s/^/$suite: /" "$folder/$suite" | grep -a '' >&2
 	grep -qa '^kernels: the end$' "$folder/$suite" || {
-		echo "wrong: $suite: the guest did not come to its end" >&2
-		wrong=1
+		echo "$suite: the guest did not come to its end" >&2
+		unfinished="$unfinished $suite"
 	}
 	grep -qa '^wrong: ' "$folder/$suite" && wrong=1
 	head="$head $(sed -n 's/.*kernels: this is //p' "$folder/$suite") |"
@@ -152,4 +152,6 @@ while read -r feature; do
 	done
 	echo "$row"
 done <"$folder/features"
+[ $wrong = 1 ] || [ -z "$unfinished" ] ||
+	skip "twice QEMU did not bring this guest to its end, so it is not judged:$unfinished"
 exit $wrong
