@@ -8,7 +8,7 @@ number, and status 1 if one of them is more than 2 % off the truth.
 import json
 import sys
 
-from facts import check, report
+from facts import check, report, verdict
 
 doc = json.load(open(sys.argv[1] + ".json", encoding="utf-8"))
 lines = report(sys.argv[1] + ".report")
