@@ -20,6 +20,9 @@
 #   facts NAME <<E      Python lines with `trace`, `said`, `lines`, `recorder`, and check()
 #   expect TEXT COMMAND...   counts a failure and continues if the command fails
 #   try STATUS PATTERN COMMAND...   counts a failure unless it ends with STATUS and a message like PATTERN
+#   needs_room_for_threads N PREFIX
+#       skips the test unless N more threads may live; makes $shm, a folder in memory whose name begins
+#       with PREFIX, for traces of so many files and directories. The test removes it.
 #   longer LONG SHORT   prints LONG in make check-long, else SHORT
 #   finish              ends the test: status 1 if anything was wrong
 #
@@ -41,6 +44,16 @@ skip() { echo "$1"; exit 77; }
 PATH=$PATH:/usr/sbin:/sbin bpftool prog list >/dev/null 2>&1 || skip "bpf() is refused here"
 [ -x "$RECORDER" ] || [ -e "$S/user/main.c" ] || skip "there is no recorder yet"
 [ -x "$RECORDER" ] && [ -x "$EMULATOR" ] || { echo "ovni-bpf or ovni-emu is not built"; exit 1; }
+
+threads_left() { # FILE of a limit on threads: how many more may be made
+	echo $(($(cat "$1") - $(sed 's|.*/\([0-9]*\) .*|\1|' /proc/loadavg)))
+}
+
+needs_room_for_threads() { # N PREFIX
+	[ "$(threads_left /proc/sys/kernel/pid_max)" -gt "$1" ] &&
+		[ "$(threads_left /proc/sys/kernel/threads-max)" -gt "$1" ] || skip "no room for $1 more threads here"
+	shm=$(mktemp -d "/dev/shm/$2.XXXXXX") || skip "there is no /dev/shm"
+}
 
 complain() {
 	echo "wrong: $*"

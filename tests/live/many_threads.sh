@@ -7,14 +7,7 @@ set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
 
-room() { # FILE: of a limit on threads, what is left
-	echo $(($(cat "$1") - $(sed 's|.*/\([0-9]*\) .*|\1|' /proc/loadavg)))
-}
-[ "$(room /proc/sys/kernel/pid_max)" -gt 24000 ] && [ "$(room /proc/sys/kernel/threads-max)" -gt 24000 ] ||
-	skip "no room for 20,000 threads here"
-
-# 80,000 files and directories: not on a disk.
-shm=$(mktemp -d /dev/shm/ovni-threads.XXXXXX) || skip "there is no /dev/shm"
+needs_room_for_threads 24000 ovni-threads
 trap 'rm -rf "$shm"' EXIT
 record flight command --last 60s,512M -o "$shm/flight" -- threads -n 20000 -s 1
 judge "$shm/flight/0001"
