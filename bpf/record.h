@@ -3,14 +3,14 @@
  * record: the records that the programs send to user code.
  *
  * Records travel in one ring per CPU, in the order in which their space was reserved; the clock
- * (CLOCK_MONOTONIC, ns) is read after the reserve. The CPU is that of the ring and is not in the
- * record. Sizes and offsets are fixed and asserted on both sides; kinds and values are on the wire:
- * append only, never renumber. A change that an older reader would misread raises RECORD_VERSION,
- * which both sides compare at load.
+ * (CLOCK_MONOTONIC, ns) is read after the reserve. A record does not hold its CPU: each ring
+ * belongs to one CPU. Sizes and offsets are fixed and asserted on both sides; kinds and values are
+ * on the wire: append only, never renumber. A change that an older reader would misread raises
+ * RECORD_VERSION, which both sides compare at load.
  *
  * An `id` names a task for its whole life, also when its tid changes (exec): dense from 1, kept in
  * the storage of the task. 0 is a task that is not recorded, the idle task, or an unknown task. tid
- * and pid are those of the initial PID namespace (the kernel calls this pid the tgid); the idle
+ * and pid are numbers of the initial PID namespace (the kernel calls this pid the tgid); the idle
  * task has tid 0.
  *
  * Needs only __u8 ... __s64, so both clang's BPF target and user code can read it.

@@ -45,7 +45,8 @@ static __noinline int recheck_cgroup(struct cpu_state *cpu, struct task_struct *
 	return 0;
 }
 
-/* The storage of a task in a switch; created on first sight with -a. The idle task has none. */
+/* The state of a task that is switched out or in. With -a, made at its first switch. NULL for the
+ * idle task. */
 static __always_inline struct task_state *switched_task(struct cpu_state *cpu,
 							struct task_struct *task)
 {
@@ -92,7 +93,8 @@ static __always_inline void wakeup_from_tracepoint(struct sw *sw)
 	sw->cpu->events[EVENT_WAKE].seen++;
 }
 
-/* The scheduler took a task from a queue, and put it on that of this CPU at `queued`, its clock. */
+/* The scheduler took a task from the queue of another CPU and put it on the queue of this CPU, at
+ * clock `queued`. */
 static __noinline int move_send(struct cpu_state *cpu, __u32 id, __u64 queued)
 {
 	struct record_moved *record;

@@ -319,8 +319,8 @@ static __always_inline void begin_thread(struct task_struct *task, struct task_s
 	s->id = task_state->own_id;
 }
 
-/* Applies a change of task_state.traced to a task that is not the current one; if it is traced now,
- * `use` holds from `clock` on. */
+/* Applies a change of task_state.traced to a task that is not the current one. If it is traced now,
+ * its state is `use` from `clock` on. */
 static __always_inline void follow_change(struct task_struct *task, struct task_state *task_state,
 					  enum time_state use, __u64 clock)
 {
@@ -362,8 +362,8 @@ static __noinline int recheck_cgroup(struct task_struct *task)
 	return 0;
 }
 
-/* The times of a task in a switch; begun on first sight with -a. NULL: idle, or not in the target.
- */
+/* The times of a task that is switched out or in. With -a, begun at its first switch. NULL: the
+ * idle task, or a task outside the target. */
 static __always_inline struct task_summary *switched_task(struct task_struct *task)
 {
 	struct task_summary *s;
@@ -667,7 +667,7 @@ int BPF_PROG(summary_newtask, struct task_struct *task)
 	TIMED(PROGRAMS_LIFE, on_newtask, task);
 }
 
-/* A thread that runs here has become traced or not, by its name. */
+/* The thread that runs here has a new name, and is traced or no longer traced because of it. */
 static __always_inline void current_changed(struct cpu_state *cpu, struct task_struct *task,
 					    struct task_state *task_state)
 {

@@ -50,9 +50,9 @@ int BPF_PROG(sched_waking, struct task_struct *task)
 }
 
 /*
- * A wake-up of a task on a CPU only keeps it from sleeping: it does not count. The lock that is
- * held here is that of a switch, so on_cpu is exact. A second wake-up before the task runs replaces
- * the first.
+ * A wake-up of a task on a CPU only keeps it from sleeping: it does not count. The kernel holds the
+ * lock here that it also holds in a switch, so on_cpu is exact. A second wake-up before the task
+ * runs replaces the first.
  */
 static __always_inline void on_wakeup(struct cpu_state *cpu, struct task_struct *task, bool new)
 {

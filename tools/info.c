@@ -136,7 +136,7 @@ static void put_rank(struct json *process, const struct json *meta, const struct
 		json_put_int(process, "nranks", json_int(nranks));
 }
 
-/* The cgroup of a process is that of its threads, which may differ. */
+/* The cgroup of a process: the one of its threads, or several if they differ. */
 static void add_cgroup(struct json *process, const struct owner *owner)
 {
 	const char *known = json_string(json_key(process, "cgroup"));

@@ -119,7 +119,7 @@ struct bpf {
 	bool *richer;		    /* by stream: it has the richer payloads */
 	struct known_thread *known; /* in the order of their first use */
 	size_t nknown;
-	struct hash known_at; /* by loom and tid: a tid is unique in its loom only */
+	struct hash known_at; /* by loom and tid: two looms may have the same tid */
 	struct thread_name *names;
 	size_t nnames;
 	struct hash name_at;	    /* of names, by loom and tid */

@@ -266,7 +266,7 @@ static void compare_thread(int tid, struct thread *thread)
 			continue;
 		}
 		if (not_visible(seen < seen_end ? seen : NULL, told < told_end ? told : NULL)) {
-			/* continue behind both, or behind the first if they are apart */
+			/* skip both if they overlap, else the earlier one */
 			bool both = seen < seen_end && told < told_end;
 			bool drop_seen = !both ? seen < seen_end : seen->in <= told->out;
 			bool drop_told = !both ? told < told_end : told->in <= seen->out;

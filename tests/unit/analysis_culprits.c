@@ -158,8 +158,8 @@ static void enter(int c, int t)
 	left_by[c] = NOBODY;
 }
 
-/* A waiting thread may run on the CPU: one that was woken only where it waits, since the trace
- * takes the CPU of the switch-in for that of the wake-up. */
+/* A waiting thread may run on the CPU: a woken one only where it waits, since the trace
+ * takes the CPU of the switch-in as the CPU of the wake-up. */
 static int candidate(int c)
 {
 	for (int i = 0, t = (int)kit_random(THREADS); i < THREADS; i++, t = (t + 1) % THREADS)

@@ -332,7 +332,7 @@ static void doubles_follow_their_sites(void **state)
 	doubles[1] = (struct resolve_double){9, 9, 2, false};
 	assert_int_equal(apis_choose(&apis, &sites), 0);
 	assert_int_equal(sites.count, 2);
-	assert_int_equal(sites.ndoubles, 1); /* that of a site that is out is out, too */
+	assert_int_equal(sites.ndoubles, 1); /* a site that is left out takes its double with it */
 	assert_int_equal(doubles[0].site, 1);
 	requests_free(&requests);
 	apis_free(&apis);

@@ -62,7 +62,7 @@ static __attribute__((unused)) void assert_numbers(const struct json *doc,
 	}
 }
 
-/* Members of an object: {key, value}, ... */
+/* Checks members of a JSON object that are numbers: {key, value}, ... */
 #define ASSERT_NUMBERS(doc, ...)                                                                   \
 	assert_numbers(doc, (const struct named_number[]){__VA_ARGS__, {NULL, 0}})
 

@@ -226,7 +226,7 @@ static void names_of_stripped_files_are_in_their_debug_files(void **state)
 	assert_int_equal(mkdir("elsewhere", 0700), 0);
 	assert_int_equal(symlink("../linked", "elsewhere/link"), 0);
 	found("./elsewhere/link:inner", "inner");
-	/* of another build: its checksum is not that of the link */
+	/* from another build: the checksum in .gnu_debuglink differs */
 	write_file("other.c", "int main(void) { return 0; }\nint inner(void) { return 1; }\n");
 	run("gcc -O1 -Wl,--build-id=none -o other other.c");
 	run("objcopy --only-keep-debug other .debug/debugged.debug");

@@ -341,7 +341,7 @@ static void variables_are_found_from_the_probe(void **state)
 	resolve_free(&sites);
 }
 
-/* The program has been moved since it was linked (prelink): the base has the difference. */
+/* prelink has moved the program to other addresses; .stapsdt.base tells how far. */
 static void addresses_move_with_their_base(void **state)
 {
 	static const char text[] =

@@ -17,7 +17,7 @@
 
 #define CPUS 4
 
-/* A flight recorder without a kernel; its traces are those of the kit. */
+/* A flight recorder without a kernel. The kit makes its records. */
 struct bench {
 	struct cpu_state states[CPUS];
 	struct bpf_load bpf;

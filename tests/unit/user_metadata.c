@@ -496,8 +496,8 @@ static void proc_is_read_and_missing_facts_are_left_out(void **state)
 	assert_false(info.command_cut);
 	process_fini(&info);
 
-	/* the cgroup with the CPU quota; of version 1 not that of a task that exits, which is "/"
-	 */
+	/* The cgroup with the CPU quota. With cgroup version 1, a task that exits is already in
+	 * "/": no cgroup is known then. */
 	make_file("10", "cgroup", "0::/job\n", 8);
 	assert_true(process_read(&info, proc, 10));
 	assert_string_equal(info.cgroup, "/job");

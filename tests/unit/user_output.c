@@ -591,8 +591,8 @@ static void a_kill_leaves_no_half_trace(void **state)
 	assert_true(stop > 20 && left > 10);
 }
 
-/* The rest of a segment is no reason to take a directory for that of others; a directory that
- * another process removes just now is left to it. */
+/* What an interrupted removal left in a directory does not make it a foreign one. A directory that
+ * another process is removing is left to that process. */
 static void rests_are_ours_and_left_to_the_process_that_removes_them(void **state)
 {
 	int fd;

@@ -280,7 +280,7 @@ static void twenty_thousand_threads(void **state)
 	assert_int_equal(kit.threads->known, n);
 	bytes = mallinfo2().uordblks - before;
 	print_message("  %zu bytes for each thread\n", bytes / n);
-	if (before) /* else the allocator is another one, that of a sanitizer */
+	if (before) /* 0 with the allocator of a sanitizer */
 		assert_in_range(bytes / n, 100, 1024);
 	kit_close(&kit, clock);
 	assert_int_equal(kit.err, 0);

@@ -99,7 +99,7 @@ static int64_t meter_ran(const struct meter *m)
 	return m->last - m->begin - m->waited;
 }
 
-/* work_for(), with the waits in `m`. */
+/* Works for `ns` of CPU time; adds the waits for a CPU meanwhile to `m`. */
 static void work_metered(int64_t ns, struct meter *m)
 {
 	int64_t end = cpu_ns() + ns;

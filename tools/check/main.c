@@ -6,9 +6,9 @@
  *   CPU 0 of n1: 100 % of 10.002 s = 71.20 threads + 28.80 idle + 0.00 other + 0.00 unknown
  *   invalid: 1 error, 0 warnings
  *
- * In: a trace; out: diagnostics with their severities, and the verdict. The verdict is that of the
- * emulator, run without output; since it stops at the first fault, a survey of each stream then
- * reports the others. --repair makes the trace of a crashed program valid again.
+ * In: a trace; out: diagnostics with their severities, and the verdict. The emulator, run without
+ * output, gives the verdict; since it stops at the first fault, a survey of each stream then
+ * reports the other faults. --repair makes the trace of a crashed program valid again.
  * Specification: emulator.md, models.md.
  */
 #include <errno.h>

@@ -171,7 +171,7 @@ static int put_snapshots(struct repair *r)
 	return 0;
 }
 
-/* The last whole snapshot again, as that of the end: without its number. */
+/* Writes the last whole snapshot once more, without its number: as the final statistics. */
 static int put_end(struct repair *r)
 {
 	if (fseeko(r->in, r->last.from, SEEK_SET))

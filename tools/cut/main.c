@@ -659,8 +659,7 @@ static void cutter_fini(struct cutter *c)
 
 /* ---- metadata ---- */
 
-/* Gives the session the numbers of the part; another session of the trace gets those of no stream.
- */
+/* Gives the session the counts of the part. A second session of the trace gets counts of 0. */
 static void correct_counts(struct json *meta, struct cutter *c)
 {
 	uint64_t streams = 0, events = 0;

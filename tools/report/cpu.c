@@ -46,7 +46,7 @@ static int span(void *arg, const struct intervals *intervals, uint32_t stream, i
 	return cpu_times_add(report->more, intervals, stream, cpu, from, to);
 }
 
-/* The stolen time of a CPU, if the kernel told it, of the whole window. */
+/* The time of a CPU that the hypervisor stole in the whole window, if the kernel knows it. */
 static int64_t steal_of(const struct report *report, const struct cpu_time *cpu)
 {
 	bool part = report->filter->from.given || report->filter->to.given;

@@ -141,7 +141,7 @@ static const char *function_name(int64_t value)
 	return "MPI";
 }
 
-/* Any cgroup above that of the thread may have the quota, too, but not the root. */
+/* The quota may belong to the cgroup of the thread or to one above it, but not to the root. */
 static char *quota_text(const char *cgroup, const struct words *w)
 {
 	bool named = cgroup && cgroup[0] == '/' && cgroup[1];
@@ -238,7 +238,7 @@ char *finding_text(const struct overview *o, const struct finding *finding)
 	if (finding_has(finding, NUMBER_CPU))
 		snprintf(w.where, sizeof(w.where), "on CPU %" PRId64, n[NUMBER_CPU]);
 	else
-		strcpy(w.where, "there");
+		snprintf(w.where, sizeof(w.where), "there");
 	if (w.who && w.other)
 		text = sentence_of(o, finding, &w);
 	free(w.who);

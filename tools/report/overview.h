@@ -19,7 +19,7 @@ struct overview {
 	uint64_t repairs;
 	int64_t duration;
 	bool others;	   /* threads that are not recorded may have run on a CPU */
-	bool idle_unknown; /* of a CPU: idle time is within that of other threads */
+	bool idle_unknown; /* of a CPU: idle time is part of `others` */
 };
 
 static inline double percent(int64_t part, int64_t whole)

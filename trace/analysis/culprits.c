@@ -372,7 +372,7 @@ static int64_t small_time(const struct culprits *c, const uint32_t *list, uint32
 	}
 }
 
-/* Adds a pair to that of the others of its class, which the victim then has. */
+/* Adds the charge of a pair to the sum of its class, kept when a victim has too many pairs. */
 static int add_to_others(struct culprits *c, uint32_t at)
 {
 	struct culprit_pair from = c->pairs[at], *to;
@@ -579,7 +579,7 @@ static int cpu_enter(struct culprits *c, struct queue *q, uint32_t stream)
 	return err;
 }
 
-/* `why` and `next` are those of the interval that ends. */
+/* A thread leaves the CPU: `why` (OFF_*) is the reason, `next` the thread that takes over. */
 static int cpu_leave(struct culprits *c, struct queue *q, uint32_t stream, unsigned why,
 		     int32_t next)
 {
@@ -587,7 +587,7 @@ static int cpu_leave(struct culprits *c, struct queue *q, uint32_t stream, unsig
 
 	if (q->culprit != stream)
 		return 0; /* another thread was on it at the same time: a damaged trace */
-	/* the switch at which it left, or another one that came, was not seen */
+	/* the recorder did not see the switch at which it left */
 	err = note(c, q, why == OFF_CPU_LOST ? CULPRIT_UNKNOWN : (int64_t)stream, CULPRIT_UNKNOWN);
 	q->culprit = vacant(q, next == 0);
 	q->left = next == 0 ? CULPRIT_UNKNOWN : (int64_t)stream;

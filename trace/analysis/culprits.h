@@ -10,8 +10,8 @@
  * preemption, a yield, a wake-up or a birth. A victim stands on the queue of the CPU of its last
  * OHx or OAs. The recorder writes OAs with the clock of the last move; where it cannot know it
  * (ovni-bpf --wakeup-clock tracepoint, -C), at the switch-in. Then a woken thread, and one that the
- * stopper ("migration/N") drove out, stands on the queue of the new CPU from the beginning; another
- * one, on that of its old CPU. A newborn stands on that of its OHx.
+ * stopper ("migration/N") drove out, stands on the queue of the new CPU from the beginning; any
+ * other thread stands on the queue of its old CPU. A newborn stands on the queue of its OHx.
  *
  * Invariant: the charges of each wait, those to CULPRIT_IDLE, CULPRIT_UNKNOWN and CULPRIT_QUOTA
  * included, add up to the wait, in ns. Charges that the trace does not prove are charged to
@@ -67,8 +67,8 @@ struct culprits {
 	size_t npairs;
 	struct victim_waits *waits; /* of each stream */
 
-	/* May be set after culprits_init(): the class of a culprit, below CULPRIT_CLASSES, by
-	 * which those that are summed up stay apart. NULL: there is one class. */
+	/* May be set after culprits_init(). The class of a culprit, below CULPRIT_CLASSES: culprits
+	 * that a victim has no pair for are summed up by class. NULL: there is one class. */
 	unsigned (*class_of)(const void *arg, uint32_t victim, int64_t culprit);
 	const void *class_arg;
 

@@ -57,7 +57,8 @@ struct cli {
 /* Programs with commands, as `ovni-loom check`. */
 struct cli_program {
 	const char *name, *about;
-	const struct cli *const *commands; /* ended by NULL; the last word of the name is typed */
+	/* Ended by NULL. The name of a command is "ovni-loom check": users type its last word. */
+	const struct cli *const *commands;
 	const char *notes;
 };
 

@@ -3,11 +3,12 @@
  * trace: finds the streams in a trace directory.
  *
  * In: a path; out: the streams below it, sorted by path, byte for byte. A stream is a directory
- * with a regular stream.json, at any depth, the top one included. Invariant: symbolic links are
- * followed, and each directory counts once. A directory of separate traces, as --rotate and --last
- * leave them, is refused: there, the same loom.NAME has several places. So is a trace that a
- * recorder removes, by its name; below another directory it is passed over. Specification:
- * emulator.md 3.1.
+ * with a regular stream.json, at any depth, the top one included. Invariant: only the path itself
+ * may go through symbolic links. Below it no link is followed: a link to a directory is refused, a
+ * link in place of stream.json is refused. A directory of several traces, as --rotate and --last
+ * leave them, is refused: there, the same loom.NAME has several places. A trace whose removal was
+ * interrupted (TRACE_REMOVED) is refused, too; below another directory it is skipped.
+ * Specification: emulator.md 3.1.
  */
 #ifndef TRACE_OVNI_TRACE_H
 #define TRACE_OVNI_TRACE_H
@@ -33,7 +34,7 @@ struct trace {
 /* Walks `path`. Returns 0, or -errno after one message (-EINVAL: it holds several traces).
  * trace_close() must follow a success. */
 int trace_open(struct trace *trace, const char *path) __attribute__((warn_unused_result));
-/* The same for several traces, too, as the reference reads them: as one. */
+/* Like trace_open(), but reads several traces as one, as the reference does. */
 int trace_open_any(struct trace *trace, const char *path) __attribute__((warn_unused_result));
 void trace_close(struct trace *trace);
 

@@ -553,7 +553,8 @@ static const struct cli_program program = {
 		 "  sudo ovni-bpf session stop night",
 };
 
-/* Requests to running sessions are those of the caller: through sudo, of the user who called it. */
+/* Sends requests to running sessions with the rights of the caller; through sudo, of the user who
+ * called sudo. */
 static int run_command(enum command command, char **operands, bool as_json)
 {
 	struct identity caller;

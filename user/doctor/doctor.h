@@ -88,14 +88,14 @@ struct finding {
 
 #define FINDINGS_MAX 40
 
-/* Fills in `findings` (FINDINGS_MAX of them), in a fixed order, with names that stay: scripts read
- * them. Returns their number. Pure. */
+/* Fills in up to FINDINGS_MAX findings about the machine and returns their number. Order and names
+ * never change: scripts read them. No side effects. */
 size_t findings_of(const struct machine *machine, struct finding *findings);
 
 /* True if no finding stops a recording. */
 bool findings_permit(const struct finding *findings, size_t count);
 
-/* "fine", "fact", "less", "stop" */
+/* The word for a verdict in the output: "fine", "fact", "less" or "stop". */
 const char *findings_verdict(enum verdict verdict);
 
 /* `argv` begins with "doctor". STATUS_COMPLETE if a recording is possible, else STATUS_FAILED. */

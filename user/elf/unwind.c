@@ -5,9 +5,9 @@
  * An exception passes through functions that do not handle it: a C++ library without any clean-up
  * has no .gcc_except_table, but needs the C++ library. Where that one is linked statically, its
  * personality routine is a symbol, or, if stripped, the table alone is left. C has such a table for
- * the clean-ups of cancelled threads; its personality routine is then that of C, and a stripped C
- * library is known by an exported symbol. A C library that calls back into C++ which throws cannot
- * be distinguished from other C.
+ * the clean-ups of cancelled threads; its personality routine is then the one for C, and a stripped
+ * C library is known by an exported symbol. A C library that calls back into C++ which throws
+ * cannot be distinguished from other C.
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>

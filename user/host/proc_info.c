@@ -100,7 +100,8 @@ static bool exits(int dir)
 	return flags & TASK_EXITS;
 }
 
-/* `dir` is that of a process or a thread. Lines are "4:cpu,cpuacct:/job" and "0::/job". */
+/* The cgroup of a process or thread, from the file "cgroup" in its directory of /proc. Lines are
+ * "4:cpu,cpuacct:/job" (version 1) and "0::/job" (version 2). */
 static char *read_cgroup(int dir)
 {
 	size_t size;

@@ -2,11 +2,12 @@
 /*
  * signals: the signals that end a recording, and their state for a command.
  *
- * In: the signal handling that the caller has set; out: a descriptor to read signals from. SIGINT
- * and SIGTERM are taken in any case, so that scripts can end a recording that they have put into
- * the background (a shell then ignores SIGINT for it); SIGHUP is not taken if it is ignored
+ * In: signals sent to the recorder; out: a descriptor to read them from. SIGINT and SIGTERM end a
+ * recording even if they were ignored when the recorder started: a shell ignores SIGINT for a
+ * command in the background, and scripts must be able to end it. SIGHUP stays ignored if it was
  * (nohup).
- * Invariant: signals_restore() leaves a new process as if it had been started by our caller.
+ * Invariant: after signals_restore() a new process handles signals as the recorder did when it was
+ * started.
  */
 #ifndef USER_HOST_SIGNALS_H
 #define USER_HOST_SIGNALS_H

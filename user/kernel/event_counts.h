@@ -6,8 +6,9 @@
  * kind of event, seen = written + filtered + sampled + lost holds exactly once the programs are
  * detached and the rings are empty. Losses before the window opened do not count.
  *
- * A RECORD_LOST reports the losses of a gap when the gap ends. The losses that no record taken so
- * far has reported are *unreported*: their gap is open, in the kernel or in the rings.
+ * When a gap ends, the kernel side writes a RECORD_LOST with the number of lost events. Losses
+ * without such a record yet are *unreported*: their gap is still open, or the record is still in a
+ * ring.
  */
 #ifndef USER_KERNEL_EVENT_COUNTS_H
 #define USER_KERNEL_EVENT_COUNTS_H
@@ -92,7 +93,7 @@ struct event_counts_mark *event_counts_mark_copy(const struct event_counts *coun
 						 const struct event_counts_mark *mark);
 size_t event_counts_mark_size(const struct event_counts *counts);
 
-/* Untold losses of a CPU, of all kinds. */
+/* Unreported losses of a CPU, of all kinds. */
 uint64_t event_counts_mark_unreported(const struct event_counts_mark *mark, unsigned cpu);
 
 /* A record that was taken after the mark reports a gap of `cpu` that began at `first_clock`. */

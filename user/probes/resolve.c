@@ -536,7 +536,7 @@ static int find_types(struct resolving *r)
 
 /* ---- labels ---- */
 
-/* The parts of a label that keep it apart; each level only for labels that are equal without it. */
+/* The parts that make a label unique. A level is used only where labels are equal without it. */
 enum level {
 	LEVEL_NAME,	  /* ns::f */
 	LEVEL_PARAMETERS, /* ns::f(int) */

@@ -167,7 +167,7 @@ static int remove_content(int fd, int depth)
 	return err;
 }
 
-/* Renames without replacing anything. Other file systems than those of Linux may not know
+/* Renames without replacing anything. Some file systems do not know
  * RENAME_NOREPLACE; rename() then replaces nothing but an empty directory. */
 static int rename_new(int dirfd, const char *from, const char *to)
 {
@@ -238,7 +238,7 @@ static void finish_removal(int dirfd, const char *name, const char *path)
 
 	if (fd < 0)
 		return;
-	/* the lock is that of a recorder which is removing it just now */
+	/* locked: another recorder is removing this directory now */
 	if (fstat(fd, &st) || st.st_uid != geteuid() ||
 	    (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)) {
 		close(fd);
@@ -251,8 +251,8 @@ static void finish_removal(int dirfd, const char *name, const char *path)
 			 name, path, strerror(-err));
 }
 
-/* Finishes the removals of killed recorders in the directory `dirfd`, that of `path` or `path`
- * itself. */
+/* Finishes the removals of killed recorders in the directory `dirfd`: `path`, or the directory that
+ * holds it. */
 static void finish_removals(int dirfd, const char *path)
 {
 	int fd = open_directory(dirfd, ".");
@@ -581,7 +581,7 @@ out:
 	return err;
 }
 
-/* Makes way for both files, and creates that of the snapshots. */
+/* Removes or renames older files of both names, and creates the file of the snapshots. */
 static int prepare_files(struct output_dir *output, bool chosen, bool force)
 {
 	int err = faccessat(output->fd, ".", W_OK, AT_EACCESS) ? -errno : refuse_busy(output);

@@ -35,8 +35,8 @@ struct segment_plan {
 	struct session_info info;	  /* the members known before recording */
 	struct timeline_options timeline; /* t0 is set by segment_begin() */
 	const struct topology *topology;  /* copied */
-	struct calls *calls;		  /* sums over all segments, each adds its own at its
-					     end; NULL: no probes */
+	struct calls *calls;		  /* sums over all segments; a segment adds its
+					     sums at its end; NULL: no probes */
 	uint64_t max_bytes;		  /* of one segment; 0: no limit */
 	const struct writer_files *files; /* NULL: the real ones */
 	struct disk_error *disk_error;	  /* of the session; NULL: see writer.h */

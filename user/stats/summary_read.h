@@ -2,10 +2,10 @@
 /*
  * summary_read: reads the times that summary mode has added up in the kernel.
  *
- * In: the times in the storage of live tasks, those of threads that have died, and those of the
- * CPUs; out: struct time_stats that hold at a moment, the time since the last switch included.
- * Threads that have died are fetched often: only so many wait in the kernel.
- * Invariants: those of state_times.h. Specification: loom.md 12.
+ * In: the times of live tasks (task storage), of threads that have died, and of CPUs; out: struct
+ * time_stats that hold at a moment, the time since the last switch included. Threads that have died
+ * are fetched often: only so many wait in the kernel. Invariants: see state_times.h. Specification:
+ * loom.md 12.
  */
 #ifndef USER_STATS_SUMMARY_READ_H
 #define USER_STATS_SUMMARY_READ_H

@@ -169,13 +169,13 @@ struct meta {
 	struct threads *threads;
 	struct process *process; /* of the stream */
 	bool last;		 /* the last one of the process: frees its metadata */
-	uint64_t *declared;	 /* that of d */
+	uint64_t *declared;	 /* the bits of `d` */
 	struct description d;
 	struct rename names[]; /* d.names, then d.cpus */
 };
 
-/* In the thread of the writer, as all that reads process->info. The cgroup of a thread that has
- * ended is that of its process when it was read. */
+/* Runs in the thread of the writer, as all code that reads process->info. For a thread that has
+ * ended, the cgroup is the one that its process had when it was read. */
 static struct json *meta_build(void *arg)
 {
 	struct meta *meta = arg;

@@ -117,7 +117,7 @@ struct thread {
 	bool finished;	    /* and described as finished */
 	bool marks;	    /* it has marks, */
 	bool marks_written; /* and its stream.json says so */
-	uint64_t *declared; /* bits, by struct declaration: those of the stream; or NULL, */
+	uint64_t *declared; /* bits, by struct declaration: declared by the stream; or NULL, */
 	uint32_t ndeclared, declared_written; /* how many, and how many are in stream.json */
 	bool exited;
 };

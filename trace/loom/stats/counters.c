@@ -328,7 +328,7 @@ static struct loom_row row_of(const struct loom_counters *c, const struct loom_c
 	};
 }
 
-/* The start of an invocation, its own or that of other cores. */
+/* The start of an invocation: its own, or the start that other cores reported. */
 static uint64_t start_of(const struct loom_counters *c, const struct loom_invocation *v)
 {
 	const struct loom_invocation *all = &c->invocations[v->joint];

@@ -64,7 +64,7 @@ enum field_type {
 	FIELD_OTHER,   /* `read` reads it */
 };
 
-/* A key, and its value: the member at `at`. */
+/* A key of the JSON object; its value goes into the member at offset `at`. */
 struct field {
 	const char *key;
 	enum field_type type;
@@ -193,7 +193,7 @@ static bool read_overhead(struct loader *l, const struct token *v)
 	return read_real(l, v, &l->p->config_overhead);
 }
 
-/* Reads the value of a key of the object `to`. */
+/* Reads the value of a key into its member of `to`. */
 static bool read_field(struct loader *l, const struct field *f, void *to)
 {
 	void *at = (char *)to + f->at;

@@ -34,9 +34,9 @@ struct loom_carried {
 	const uint64_t *dropped_by_kind; /* 256 of them; NULL: not known */
 	const uint64_t *dropped_by_core; /* LOOM_CORES of them; NULL: not known */
 	const struct loom_invocation *invocations;
-	size_t ninvocations; /* 0: those of the records */
+	size_t ninvocations; /* 0: taken from the records */
 	const struct loom_carried_row *rows;
-	size_t nrows; /* 0: those of the records */
+	size_t nrows; /* 0: taken from the records */
 };
 
 struct run_stats_writer {
