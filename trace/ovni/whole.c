@@ -195,10 +195,10 @@ static void __attribute__((format(printf, 2, 3))) put(struct reasons *r, const c
 	va_list args;
 	int n;
 
+	if (r->at + sizeof("; ") > r->size)
+		return;
 	if (r->at)
 		r->at += (size_t)snprintf(r->text + r->at, r->size - r->at, "; ");
-	if (r->at >= r->size)
-		return;
 	va_start(args, fmt);
 	n = vsnprintf(r->text + r->at, r->size - r->at, fmt, args);
 	va_end(args);
