@@ -39,7 +39,7 @@ for command in commands:
 if reports < 20 or recorders < 12:
     wrong.append("only %d commands of ovni-report and %d of ovni-bpf found" % (reports, recorders))
 # The words of each sample, without its numbers and names, stand in the program.
-source = " ".join(re.findall(r'"((?:[^"\\]|\\.)*)"', open(S + "/tools/report/finding_text.c").read()))
+source = " ".join(re.findall(r'"((?:[^"\\]|\\.)*)"', open(S + "/tools/findings/finding_text.c").read()))
 source = re.sub(r"\s+", " ", re.sub(r"%[-.\d]*[a-z%]\w*", " ", source))
 for sample in re.findall(r"^```\n(.*?)^```", text, re.M | re.S):
     sentence = " ".join(l for l in sample.split("\n") if not l.startswith("  "))

@@ -37,53 +37,6 @@
 #define MOST_SHOWN     3  /* threads in the line of a CPU */
 #define CPU_FIGURES    48 /* columns of that line before them */
 
-/* ---- metadata ---- */
-
-static int take_metadata(struct overview *o)
-{
-	const struct source *source = o->report->source;
-
-	for (uint32_t i = 0; i < source->trace.nstreams; i++) {
-		struct json *meta = trace_metadata(&source->trace, i);
-		uint64_t repairs;
-
-		if (!meta)
-			return -EINVAL;
-		if (json_u64(json_get(meta, "bpf.repairs"), &repairs))
-			o->repairs += repairs;
-		if (!o->session && json_is_object(json_get(meta, "bpf.session")))
-			o->session = meta;
-		else
-			json_free(meta);
-	}
-	for (size_t i = 0; i < o->findings.cpus.ncpus; i++) {
-		const struct cpu_time *cpu = &o->findings.cpus.cpus[i];
-
-		o->others |= cpu->other != 0 || !cpu->idle_known;
-		o->idle_unknown |= !cpu->idle_known;
-	}
-	return 0;
-}
-
-/* ---- what the trace cannot tell ---- */
-
-/* One line; for free(). NULL without memory. */
-char *overview_notes(const struct overview *o)
-{
-	const struct findings *f = &o->findings;
-	bool threads = false, ranks = false;
-
-	for (size_t i = 0; i < f->nprocesses; i++) {
-		threads |= f->processes[i].nthreads > 1;
-		ranks |= f->processes[i].rank >= 0;
-	}
-	return xasprintf("not recorded: %s%s%s%sthe time of interrupts (it counts as run time)",
-			 o->others ? "threads outside of the target (-a), " : "",
-			 threads && !f->locks ? "mutexes (--api pthread), " : "",
-			 ranks && !f->mpi ? "MPI (--api mpi), " : "",
-			 threads && !f->openmp ? "OpenMP (--api openmp), " : "");
-}
-
 /* ---- text ---- */
 
 static void put_escaped(struct printer *out, const char *text)
@@ -110,24 +63,6 @@ static void put_wrapped(struct printer *out, const char *text, int at, int inden
 		text += blanks + word;
 	}
 	printer_text(out, "\n");
-}
-
-/* The arguments of the recorder; for free(). NULL without memory. */
-char *overview_command(const struct overview *o)
-{
-	char *text = strdup("");
-	const struct json *node;
-
-	for (node = json_first(json_get(o->session, "bpf.session.options")); node && text;
-	     node = json_next(node)) {
-		char *word = shell_word(json_string(node) ? json_string(node) : "");
-		char *more = word ? xasprintf("%s%s%s", text, *text ? " " : "", word) : NULL;
-
-		free(word);
-		free(text);
-		text = more;
-	}
-	return text;
 }
 
 /* "2026-11-22 03:12:05 +0100", when the window began where it was recorded, or its part; "" if the
@@ -161,7 +96,7 @@ static int print_head(const struct overview *o, struct printer *out, int columns
 	const struct json *session = json_get(o->session, "bpf.session");
 	const char *kernel = json_string(json_key(session, "kernel"));
 	const char *machine = json_string(json_key(session, "machine"));
-	size_t nstreams = o->report->source->trace.nstreams;
+	size_t nstreams = o->source->trace.nstreams;
 	const char *loom = nstreams ? overview_owner(o, 0)->loom : NULL;
 	char *command = overview_command(o), *host = NULL, *amount = NULL;
 	char length[DURATION_TEXT], start[64];
@@ -199,7 +134,7 @@ out:
 
 static void print_losses(const struct overview *o, struct printer *out, int columns)
 {
-	const struct whole *w = &o->report->source->whole;
+	const struct whole *w = &o->source->whole;
 	char reasons[WHOLE_TEXT];
 
 	if (w->lost)
@@ -271,11 +206,11 @@ static char *most_of_cpu(const struct overview *o, const struct cpu_time *cpu)
 		qsort(top, n, sizeof(*top), by_time);
 	}
 	for (size_t i = 0; i < n && text && percent(top[i].ns, cpu->window) >= 1; i++) {
-		char *name = tid_names_of_stream(&o->report->names, top[i].stream);
+		char *name = tid_names_of_stream(o->names, top[i].stream);
 		char *more = name ? xasprintf("%s%s%s %.1f %%", text, *text ? ", " : "", name,
 					      percent(top[i].ns, cpu->window))
 				  : NULL;
-		bool fits = !more || CPU_FIGURES + (int)strlen(more) <= o->report->terminal.columns;
+		bool fits = !more || CPU_FIGURES + (int)strlen(more) <= o->columns;
 
 		free(name);
 		if (!fits && *text) {
@@ -288,30 +223,11 @@ static char *most_of_cpu(const struct overview *o, const struct cpu_time *cpu)
 	return text;
 }
 
-/* ns that the hypervisor took from a CPU, or CELL_UNKNOWN. */
-int64_t overview_steal(const struct overview *o, const struct cpu_time *cpu)
-{
-	for (size_t i = 0; i < o->findings.nsteal && !o->findings.part; i++) {
-		const struct cpu_steal *steal = &o->findings.steal[i];
-		const char *loom = overview_owner(o, steal->stream)->loom;
-
-		if (steal->cpu == cpu->cpu && !strcmp(loom ? loom : "", cpu->loom))
-			return steal->ns;
-	}
-	return CELL_UNKNOWN;
-}
-
-/* ns that a CPU was busy, or, where idle time is not known, ran threads of the trace. */
-static int64_t used_of(const struct overview *o, const struct cpu_time *cpu)
-{
-	return clock_sum(cpu->threads, o->idle_unknown ? 0 : cpu->other);
-}
-
 /* Takes the ownership of the texts. */
 static int add_cpu(const struct overview *o, struct table *table, char *label,
 		   const struct cpu_time *cpu, int64_t steal, char *most)
 {
-	int64_t used = used_of(o, cpu);
+	int64_t used = overview_used(o, cpu);
 	int64_t rest = clock_sum(cpu->idle, o->idle_unknown ? cpu->other : 0);
 	union cell row[] = {
 		{.text = NULL},
@@ -344,9 +260,9 @@ static int add_cpu_sum(const struct overview *o, struct table *table, size_t fro
 		if (overview_steal(o, &cpus[i]) != CELL_UNKNOWN)
 			steal = clock_sum(steal == CELL_UNKNOWN ? 0 : steal,
 					  overview_steal(o, &cpus[i]));
-		if (used_of(o, &cpus[i]) > used_of(o, &cpus[busiest]))
+		if (overview_used(o, &cpus[i]) > overview_used(o, &cpus[busiest]))
 			busiest = i;
-		if (used_of(o, &cpus[i]) < used_of(o, &cpus[least]))
+		if (overview_used(o, &cpus[i]) < overview_used(o, &cpus[least]))
 			least = i;
 	}
 	if (add_cpu(o, table, xasprintf("all %zu", to - from), &sum, steal,
@@ -400,36 +316,6 @@ static const struct table_column thread_columns[] = {
 #define THREAD_COLUMNS (sizeof(thread_columns) / sizeof(thread_columns[0]))
 #define WIDE	       88
 
-/* ns that a thread ran or wanted to. */
-static int64_t wanted(const struct thread_use *use)
-{
-	return clock_sum(use->run, clock_sum(use->waited, use->throttled));
-}
-
-static int by_wanted(const void *pa, const void *pb, void *arg)
-{
-	const struct thread_use *threads = arg;
-	uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
-	int64_t x = wanted(&threads[a]), y = wanted(&threads[b]);
-
-	if (x != y)
-		return x < y ? 1 : -1;
-	return a < b ? -1 : a > b;
-}
-
-/* All streams, those that ran or waited most first; NULL without memory. */
-uint32_t *overview_order(const struct overview *o)
-{
-	size_t n = o->report->source->trace.nstreams;
-	uint32_t *order = calloc(n + 1, sizeof(*order));
-
-	for (uint32_t i = 0; order && i < n; i++)
-		order[i] = i;
-	if (order && n)
-		qsort_r(order, n, sizeof(*order), by_wanted, o->findings.threads);
-	return order;
-}
-
 /* Takes the ownership of the label. `life` is what the percentages are of. */
 static int add_use(struct table *table, char *label, const struct thread_use *use, int64_t life,
 		   int64_t asleep)
@@ -459,7 +345,7 @@ static int add_process(const struct overview *o, struct table *table, uint32_t p
 
 	if (p->rank >= 0)
 		snprintf(rank, sizeof(rank), "rank %" PRId64 ", ", p->rank);
-	for (size_t i = 0; i < o->report->source->trace.nstreams; i++)
+	for (size_t i = 0; i < o->source->trace.nstreams; i++)
 		if (o->findings.threads[i].process == process)
 			sum.runs += o->findings.threads[i].runs;
 	return add_use(table,
@@ -473,7 +359,7 @@ static int add_thread(const struct overview *o, struct table *table, uint32_t st
 {
 	const struct thread_use *use = &o->findings.threads[stream];
 	const struct process_use *p = &o->findings.processes[use->process];
-	char *name = tid_names_of_stream(&o->report->names, stream), *label = NULL;
+	char *name = tid_names_of_stream(o->names, stream), *label = NULL;
 
 	if (name && p->nthreads > 1)
 		label = xasprintf("  %s", name);
@@ -488,17 +374,16 @@ static int add_thread(const struct overview *o, struct table *table, uint32_t st
 static int print_threads(const struct overview *o, struct printer *out)
 {
 	const struct thread_use *threads = o->findings.threads;
-	size_t n = o->report->source->trace.nstreams, shown = 0;
+	size_t n = o->source->trace.nstreams, shown = 0;
 	uint32_t *order = overview_order(o);
 	struct table table;
 	int err = 0;
 
 	if (!order)
 		return -ENOMEM;
-	table_init(&table, thread_columns,
-		   o->report->terminal.columns < WIDE ? THREAD_COLUMNS - 1 : THREAD_COLUMNS,
+	table_init(&table, thread_columns, o->columns < WIDE ? THREAD_COLUMNS - 1 : THREAD_COLUMNS,
 		   TABLE_TEXT, out);
-	while (shown < n && shown < THREADS_SHOWN && wanted(&threads[order[shown]]))
+	while (shown < n && shown < THREADS_SHOWN && thread_use_wanted(&threads[order[shown]]))
 		shown++;
 	/* a process is where its first thread is */
 	for (size_t i = 0; i < shown; i++) {
@@ -600,7 +485,11 @@ static int print_text(const struct overview *o, struct printer *out, int columns
 
 static int print(struct report *report, const char *path)
 {
-	struct overview o = {.report = report, .path = path};
+	struct overview o = {.source = report->source,
+			     .names = &report->names,
+			     .filter = report->filter,
+			     .path = path,
+			     .columns = report->terminal.columns};
 	int err, printed;
 
 	err = findings_read(&o.findings, report->source,
@@ -608,17 +497,15 @@ static int print(struct report *report, const char *path)
 			    report->filter->to.given ? report->filter->last : INT64_MAX);
 	if (!o.findings.complete)
 		goto out;
-	o.duration = clock_distance(o.findings.cpus.t0, o.findings.cpus.t1);
 	report_output(report);
-	printed = take_metadata(&o);
+	printed = overview_facts(&o);
 	if (!printed && report->table.format == TABLE_JSON)
 		printed = overview_print_json(&o, report->table.out);
 	else if (!printed)
-		printed = print_text(&o, report->table.out, report->terminal.columns);
+		printed = print_text(&o, report->table.out, o.columns);
 	err = printed ? printed : err;
 out:
-	findings_fini(&o.findings);
-	json_free(o.session);
+	overview_fini(&o);
 	return err;
 }
 

@@ -74,7 +74,7 @@ static void put_threads(struct json *doc, const struct overview *o, const uint32
 {
 	struct json *list = json_put_array(doc, "threads");
 
-	for (size_t i = 0; i < o->report->source->trace.nstreams; i++) {
+	for (size_t i = 0; i < o->source->trace.nstreams; i++) {
 		const struct thread_use *use = &o->findings.threads[order[i]];
 		struct json *node = json_put_object(list, NULL);
 
@@ -117,7 +117,7 @@ int overview_print_json(const struct overview *o, struct printer *out)
 	static const char *const keys[] = {"version", "kernel", "machine", "mode",
 					   "t0",      "t1",	"trigger", "stopped_by"};
 	const struct json *session = json_get(o->session, "bpf.session");
-	const struct whole *w = &o->report->source->whole;
+	const struct whole *w = &o->source->whole;
 	struct json *doc = json_new_object();
 	uint32_t *order = overview_order(o);
 	int64_t realtime;

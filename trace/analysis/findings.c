@@ -533,13 +533,12 @@ static int read_metadata(struct findings *f)
 	return findings_list_ranks(f);
 }
 
-int findings_read(struct findings *f, const struct source *source, int64_t first, int64_t last)
-{
-	static const struct interval_listener listener = {.event = on_event, .span = on_span};
-	struct intervals intervals = {0};
-	int err, walked;
+const struct interval_listener findings_listener = {.event = on_event, .span = on_span};
 
-	err = init(f, source);
+int findings_begin(struct findings *f, const struct source *source, int64_t first, int64_t last)
+{
+	int err = init(f, source);
+
 	if (err)
 		return err;
 	f->cpus.first = f->first = first;
@@ -553,24 +552,36 @@ int findings_read(struct findings *f, const struct source *source, int64_t first
 		return err;
 	f->culprits.class_of = findings_class_of;
 	f->culprits.class_arg = f;
-	err = read_metadata(f);
+	return read_metadata(f);
+}
+
+int findings_end(struct findings *f, const struct intervals *intervals)
+{
+	int err = culprits_finish(&f->culprits, intervals);
+
+	if (err)
+		return err;
+	err = cpu_times_finish(&f->cpus, intervals);
+	if (err)
+		return err;
+	err = finish(f, intervals);
+	f->complete = !err;
+	return err;
+}
+
+int findings_read(struct findings *f, const struct source *source, int64_t first, int64_t last)
+{
+	struct intervals intervals = {0};
+	int err = findings_begin(f, source, first, last), walked;
+
 	if (err)
 		goto out;
-	walked = intervals_walk(&intervals, source, &listener, f);
+	walked = intervals_walk(&intervals, source, &findings_listener, f);
 	err = walked;
 	if (!intervals.threads || walked == -ENOMEM)
 		goto out;
-	err = culprits_finish(&f->culprits, &intervals);
-	if (err)
-		goto out;
-	err = cpu_times_finish(&f->cpus, &intervals);
-	if (err)
-		goto out;
-	err = finish(f, &intervals);
-	if (err)
-		goto out;
-	f->complete = true;
-	err = walked;
+	err = findings_end(f, &intervals);
+	err = err ? err : walked;
 out:
 	intervals_fini(&intervals);
 	if (err == -ENOMEM)

@@ -175,6 +175,18 @@ int findings_read(struct findings *f, const struct source *source, int64_t first
 	__attribute__((warn_unused_result));
 void findings_fini(struct findings *f);
 
+/*
+ * The same in the walk of a program that listens to it, too: findings_begin(), the callbacks of
+ * findings_listener with the struct findings as their arg, findings_end() after the walk, also
+ * after one that ended early at damage. Both return 0, -ENOMEM, or -errno after one message;
+ * findings_fini() must follow.
+ */
+int findings_begin(struct findings *f, const struct source *source, int64_t first, int64_t last)
+	__attribute__((warn_unused_result));
+extern const struct interval_listener findings_listener;
+int findings_end(struct findings *f, const struct intervals *intervals)
+	__attribute__((warn_unused_result));
+
 /* ns that a thread slept, for all reasons. */
 int64_t thread_use_sleep(const struct thread_use *use);
 

@@ -7,13 +7,14 @@
  *
  * Names from the trace are escaped where a sentence is printed.
  */
-#include "tools/report/overview.h"
+#include "tools/findings/overview_facts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/lib/table.h"
 #include "trace/base/array.h"
 #include "trace/base/text.h"
 #include "trace/catalog/catalog.h"
@@ -105,7 +106,7 @@ static char *wait_text(const struct overview *o, const struct finding *finding,
 		break;
 	default:
 		if (finding_has(finding, NUMBER_TAKER)) {
-			char *taker = tid_names_of_tid(&o->report->names, finding->who.stream,
+			char *taker = tid_names_of_tid(o->names, finding->who.stream,
 						       (int32_t)n[NUMBER_TAKER]);
 
 			end = taker ? xasprintf("the trace does not tell which thread had the CPU "
@@ -272,7 +273,7 @@ char *shell_word(const char *word)
 /* The options of the part of the recording; "" for all of it. */
 static void part_text(const struct overview *o, char text[96])
 {
-	const struct filter *filter = o->report->filter;
+	const struct filter *filter = o->filter;
 	char from[40] = "", to[40] = "";
 
 	if (filter->from.given)

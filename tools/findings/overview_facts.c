@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/findings/overview_facts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/lib/table.h"
+#include "trace/base/text.h"
+
+int overview_facts(struct overview *o)
+{
+	const struct source *source = o->source;
+
+	for (uint32_t i = 0; i < source->trace.nstreams; i++) {
+		struct json *meta = trace_metadata(&source->trace, i);
+		uint64_t repairs;
+
+		if (!meta)
+			return -EINVAL;
+		if (json_u64(json_get(meta, "bpf.repairs"), &repairs))
+			o->repairs += repairs;
+		if (!o->session && json_is_object(json_get(meta, "bpf.session")))
+			o->session = meta;
+		else
+			json_free(meta);
+	}
+	o->duration = clock_distance(o->findings.cpus.t0, o->findings.cpus.t1);
+	for (size_t i = 0; i < o->findings.cpus.ncpus; i++) {
+		const struct cpu_time *cpu = &o->findings.cpus.cpus[i];
+
+		o->others |= cpu->other != 0 || !cpu->idle_known;
+		o->idle_unknown |= !cpu->idle_known;
+	}
+	return 0;
+}
+
+char *overview_notes(const struct overview *o)
+{
+	const struct findings *f = &o->findings;
+	bool threads = false, ranks = false;
+
+	for (size_t i = 0; i < f->nprocesses; i++) {
+		threads |= f->processes[i].nthreads > 1;
+		ranks |= f->processes[i].rank >= 0;
+	}
+	return xasprintf("not recorded: %s%s%s%sthe time of interrupts (it counts as run time)",
+			 o->others ? "threads outside of the target (-a), " : "",
+			 threads && !f->locks ? "mutexes (--api pthread), " : "",
+			 ranks && !f->mpi ? "MPI (--api mpi), " : "",
+			 threads && !f->openmp ? "OpenMP (--api openmp), " : "");
+}
+
+char *overview_command(const struct overview *o)
+{
+	char *text = strdup("");
+	const struct json *node;
+
+	for (node = json_first(json_get(o->session, "bpf.session.options")); node && text;
+	     node = json_next(node)) {
+		char *word = shell_word(json_string(node) ? json_string(node) : "");
+		char *more = word ? xasprintf("%s%s%s", text, *text ? " " : "", word) : NULL;
+
+		free(word);
+		free(text);
+		text = more;
+	}
+	return text;
+}
+
+int64_t overview_steal(const struct overview *o, const struct cpu_time *cpu)
+{
+	for (size_t i = 0; i < o->findings.nsteal && !o->findings.part; i++) {
+		const struct cpu_steal *steal = &o->findings.steal[i];
+		const char *loom = overview_owner(o, steal->stream)->loom;
+
+		if (steal->cpu == cpu->cpu && !strcmp(loom ? loom : "", cpu->loom))
+			return steal->ns;
+	}
+	return CELL_UNKNOWN;
+}
+
+int64_t overview_used(const struct overview *o, const struct cpu_time *cpu)
+{
+	return clock_sum(cpu->threads, o->idle_unknown ? 0 : cpu->other);
+}
+
+int64_t thread_use_wanted(const struct thread_use *use)
+{
+	return clock_sum(use->run, clock_sum(use->waited, use->throttled));
+}
+
+static int by_wanted(const void *pa, const void *pb, void *arg)
+{
+	const struct thread_use *threads = arg;
+	uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
+	int64_t x = thread_use_wanted(&threads[a]), y = thread_use_wanted(&threads[b]);
+
+	if (x != y)
+		return x < y ? 1 : -1;
+	return a < b ? -1 : a > b;
+}
+
+uint32_t *overview_order(const struct overview *o)
+{
+	size_t n = o->source->trace.nstreams;
+	uint32_t *order = calloc(n + 1, sizeof(*order));
+
+	for (uint32_t i = 0; order && i < n; i++)
+		order[i] = i;
+	if (order && n)
+		qsort_r(order, n, sizeof(*order), by_wanted, o->findings.threads);
+	return order;
+}
+
+void overview_fini(struct overview *o)
+{
+	findings_fini(&o->findings);
+	json_free(o->session);
+	o->session = NULL;
+}
