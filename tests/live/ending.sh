@@ -90,6 +90,10 @@ says failed "threads' time"
 report 'kill -KILL $$'
 on_terminal killed '' -- "${brief[@]}"
 says killed '^ovni-bpf: no overview: ovni-report was killed by a signal$'
+# shellcheck disable=SC2016 # that shell expands it
+report 'kill -INT $$'
+on_terminal struck '' -- "${brief[@]}"
+says struck '^ovni-bpf: no overview: ovni-report was interrupted$'
 report 'echo ready; exec sleep 60'
 on_terminal endless '^C' -- "${brief[@]}"
 says endless 'ovni-bpf: no overview: ovni-report was interrupted$'

@@ -80,6 +80,17 @@ int neighbour_wait(struct command *command, const struct signals *signals, uint6
 	return 0;
 }
 
+/* Its exit status, -EINTR, or -ECHILD. Ctrl-C reaches the program as it reaches us: it may have
+ * ended before we have read our signal. */
+static int result_of(int status)
+{
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	if (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGTERM || WTERMSIG(status) == SIGHUP)
+		return -EINTR;
+	return -ECHILD;
+}
+
 int neighbour_run(const struct neighbour *neighbour, const struct signals *signals)
 {
 	char path[PATH_MAX], *argv[NEIGHBOUR_ARGS_MAX + 2] = {path};
@@ -108,7 +119,7 @@ int neighbour_run(const struct neighbour *neighbour, const struct signals *signa
 		command_ended(&command, PATIENCE_MS);
 	}
 	if (!err)
-		err = WIFEXITED(command.status) ? WEXITSTATUS(command.status) : -ECHILD;
+		err = result_of(command.status);
 out:
 	command_close(&command);
 	return err;

@@ -30,8 +30,8 @@ bool neighbour_exists(const char *name);
 
 /*
  * Runs it and waits for its end, with the signals held (signals_hold()). Returns its exit status;
- * -EINTR if a signal came, -ETIMEDOUT after the limit, -ECHILD if a signal killed it; or another
- * -errno, after one message, if it could not be executed.
+ * -EINTR if a signal came that ends recordings, to us or to it, -ETIMEDOUT after the limit, -ECHILD
+ * if another signal killed it; or another -errno, after one message, if it could not be executed.
  */
 int neighbour_run(const struct neighbour *neighbour, const struct signals *signals)
 	__attribute__((warn_unused_result));
