@@ -193,7 +193,7 @@ $(B)/bin/ovni-sync: $(B)/tools/sync/main.o $(LIBTOOLS) $(LIBTRACE)
 	$(Q)$(MPICC) $(LDFLAGS) -o $@ $^ $(TRACE_LIBS)
 
 # The page of ovni-view: its content policy allows only this script and this style, by their hashes.
-PAGE_SCRIPTS := $(patsubst %,tools/view/page/%.js,names blocks model draw panel main)
+PAGE_SCRIPTS := $(patsubst %,tools/view/page/%.js,names blocks model draw panel findings main)
 sha256_base64 = $$(env printf "$$(sha256sum $(1) | cut -c1-64 | sed 's/../\\x&/g')" | base64)
 $(B)/tools/view/page.html: $(addprefix tools/view/page/,head.html page.css body.html) $(PAGE_SCRIPTS)
 	$(call msg,GEN,$@)

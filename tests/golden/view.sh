@@ -79,7 +79,7 @@ END
 view 3 trace
 [ -s trace.html ] && grep -q 'warning: trace is incomplete: the recorder lost 5 events' said || fail "losses"
 agree trace.html trace
-[ "$(cat said)" = '14 runs, 32 stays, 5 calls agree with ovni-report' ] || fail "the counts"
+[ "$(cat said)" = '14 runs, 32 stays, 5 calls, 0 findings (0 with a time) agree with ovni-report' ] || fail "the counts"
 for part in "1550 3150" "2700 2700" "3050 3060"; do
 	# shellcheck disable=SC2086 # two clocks
 	agree trace.html trace $part
@@ -123,6 +123,27 @@ for name in syn-random-06 syn-kernel-switches syn-nodes-tampi-mpi-nosv-random; d
 	view 0 -o v.html "$CONFORMANCE/emu/$name/trace"
 	agree v.html "$CONFORMANCE/emu/$name/trace"
 done
+
+# Findings: a thread waits, on a CPU that another one has and that is idle; a thread of a process sleeps for I/O.
+make_trace() { python3 "$S/tests/golden/tools_make.py" "$1"; }
+make_trace costly <"$S/tests/golden/view_costly.txt"
+view 0 costly
+agree costly.html costly
+[ "$(cat said)" = '7 runs, 12 stays, 0 calls, 4 findings (3 with a time) agree with ovni-report' ] || fail "findings"
+view 0 --no-findings -o without.html costly
+python3 -B - "$S/tests/golden" <<'PYTHON' || fail "the places of the findings"
+import sys
+sys.path.insert(0, sys.argv[1])
+from view_page import Page
+
+page, ms = Page("costly.html"), 1000000
+places = [(f["kind"], f.get("thread", f.get("cpu")), f["begin"] // ms, f["end"] // ms, f["exact"]) for f in page.meta["findings"]]
+tids = [thread["tid"] for thread in page.meta["threads"]]
+want = {("neighbour", tids.index("11"), 100, 400, True), ("idle-cpu", tids.index("11"), 100, 400, True),
+        ("io", tids.index("31"), 200, 900, True), ("steal", [cpu["cpu"] for cpu in page.meta["cpus"]].index(0), 0, 1000, False)}
+assert set(places) == want, places
+assert "findings" not in Page("without.html").meta and "overview" not in Page("without.html").meta
+PYTHON
 
 # Damage: the part before it; a limit; no events; outputs that are not regular files; a full disk.
 cp -r trace cut

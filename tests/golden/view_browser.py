@@ -260,6 +260,40 @@ def look_at_hour(browser):
     check("a run of 2 us in an hour is seen", any(near(pixel, COLOURS["running"]) for pixel in row), row)
 
 
+def look_at_findings(browser):
+    """Each finding of ovni-report stands beside the timeline, and jumps to its row and its time."""
+    look, page = Look(browser, "costly"), Page(top + "/costly.html")
+    said = browser.text("#findings")
+    check("the button counts the findings", "%d findings" % len(page.meta["findings"]) == browser.text("#side"), browser.text("#side"))
+    for words in [f["text"] for f in page.meta["findings"]] + ["CPU 0", "victim (11)", "ovni-bpf -a -o the_trace", "not recorded:"]:
+        check("beside the timeline", words in said, words, said)
+    for i, finding in enumerate(page.meta["findings"]):
+        browser.run("view.show(0, view.end); view.choose(undefined)")
+        if i % 2:
+            browser.keys(str(i + 1))
+        else:
+            x, y = browser.run("""const node = document.querySelectorAll('#findings li a')[arguments[0]];
+                node.scrollIntoView(); const b = node.getBoundingClientRect(); return [b.left + 10, b.top + 5]""", i)
+            browser.pointer(("move", int(x), int(y)), ("down",), ("up",))
+        look.settle()
+        state, key = look.state(), "c%d" % page.meta["cpus"][finding["cpu"]]["cpu"] if "cpu" in finding else \
+            "t" + page.meta["threads"][finding["thread"]]["tid"]
+        check("a finding goes to its row", state["chosenRow"] == key, state["chosenRow"], key)
+        check("a finding goes to its time", state["t0"] <= finding["begin"] and state["t1"] >= finding["end"], state, finding)
+        length = finding["end"] - finding["begin"]
+        check("not to much more", state["t1"] - state["t0"] <= 2.1 * length, state, finding)
+        check("the panel has the finding and the command", finding["text"] in look.panel() and finding["command"] in look.panel(), look.panel())
+        if finding["exact"]:
+            chosen = state["chosen"] or {}
+            check("it selects the stay", (chosen.get("begin"), chosen.get("end")) == (finding["begin"], finding["end"]), chosen, finding)
+    look.picture("findings")
+    width = browser.run("return view.width")
+    browser.keys("i")
+    browser.wait(lambda: browser.run("return view.width") > width, 10)
+    check("i hides the findings", browser.run("return document.getElementById('findings').hidden"))
+    check("no errors", not (errors := browser.errors()), errors)
+
+
 def look_at_damage(browser):
     text = open(top + "/turns.html", encoding="utf-8").read()
     sections = list(re.finditer(r'data-kind="(\w+)">([^<]*)<', text))
@@ -290,6 +324,7 @@ def main():
         look_at_small(browser)
         look_at_gestures(browser)
         look_at_hour(browser)
+        look_at_findings(browser)
         look_at_damage(browser)
     finally:
         browser.close()

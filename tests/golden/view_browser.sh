@@ -86,7 +86,8 @@ last = max(asleep.values()) + 1000
 for tid, lines in events.items():
     print('thread n 1 %d bpf.name="turn%d"' % (tid, tid), *lines, "%d OHe" % last, sep="\n")
 PYTHON
-for name in small hour turns; do
+make_trace costly <"$S/tests/golden/view_costly.txt"
+for name in small hour turns costly; do
 	status=0
 	"$B/bin/ovni-view" "$name" 2>said || status=$?
 	[ $status = 0 ] || [ $status = 3 ] || { cat said; exit 1; }

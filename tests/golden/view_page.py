@@ -273,13 +273,37 @@ def compare_calls(page, bin_dir, trace):
     return len(page.calls)
 
 
+def compare_findings(page, bin_dir, trace):
+    """The findings and the overview are those of ovni-report, and each place is a stay of the page."""
+    done = subprocess.run([bin_dir + "/ovni-report", "--json", trace], capture_output=True, check=False)
+    assert done.returncode in (0, 3), done
+    truth, mine = json.loads(done.stdout), page.meta["findings"]
+    compare("findings", [(f["text"], f["command"], f["cost"]) for f in mine],
+            [(f["text"], f["command"], f["cost_ns"]) for f in truth["findings"][:100]])
+    compare("CPUs", [(c["loom"], c["cpu"], c["window"], c["unknown"]) for c in page.meta["overview"]["cpus"]],
+            [(c["loom"], c["cpu"], c["window_ns"], c["unknown_ns"]) for c in truth["cpus"]])
+    threads = page.meta["overview"]["threads"]
+    compare("threads", [(page.meta["threads"][t["thread"]]["tid"], t["run"], t["waited"], t["asleep"], t["runs"]) for t in threads],
+            [(str(t["tid"]), t["run_ns"], t["wait_ns"] + t["throttled_ns"], t["asleep_ns"], t["runs"])
+             for t in truth["threads"][:len(threads)]])
+    assert page.meta["overview"]["notes"] == truth["not_recorded"], page.meta["overview"]
+    stays, exact = {(thread, begin, end) for thread, _, begin, end in page.all_stays()}, 0
+    for finding in mine:
+        exact += finding["exact"]
+        assert not finding["exact"] or finding["kind"] == "jitter" or (
+            finding["thread"], finding["begin"], finding["end"]) in stays, finding
+        assert 0 <= finding["begin"] <= finding["end"] <= page.meta["end"], finding
+    return len(mine), exact
+
+
 def main(path, bin_dir, trace, *window):
     page = Page(path)
     if window:
         print("%d stays agree with ovni-report" % compare_stays(page, bin_dir, trace, [int(t) for t in window]))
         return
-    print("%d runs, %d stays, %d calls agree with ovni-report" % (
-        compare_runs(page, bin_dir, trace), compare_stays(page, bin_dir, trace), compare_calls(page, bin_dir, trace)))
+    print("%d runs, %d stays, %d calls, %d findings (%d with a time) agree with ovni-report" % (
+        compare_runs(page, bin_dir, trace), compare_stays(page, bin_dir, trace), compare_calls(page, bin_dir, trace),
+        *compare_findings(page, bin_dir, trace)))
 
 
 if __name__ == "__main__":

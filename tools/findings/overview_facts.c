@@ -113,6 +113,74 @@ uint32_t *overview_order(const struct overview *o)
 	return order;
 }
 
+/* The longest stay of a kind, of a thread or of the threads of its process. */
+static void place_longest(const struct findings *f, bool process, int use,
+			  struct finding_place *place)
+{
+	const uint32_t first = place->stream;
+	const struct time_stays *longest = NULL;
+
+	for (uint32_t i = 0; i < f->source->trace.nstreams; i++) {
+		const struct time_stays *stays = &f->times.threads[i].uses[use];
+		bool member =
+			process ? f->threads[i].process == f->threads[first].process : i == first;
+
+		if (!member || !stays->max || (longest && stays->max <= longest->max))
+			continue;
+		longest = stays;
+		place->stream = i;
+	}
+	if (!longest)
+		return;
+	place->begin = clock_distance(f->start, longest->max_at);
+	place->end = clock_sum(place->begin, longest->max);
+	place->exact = true;
+}
+
+/* The wait that ended at NUMBER_MOST_AT, of a thread of the process. */
+static void place_wait(const struct findings *f, const struct finding *finding,
+		       struct finding_place *place)
+{
+	const int64_t *n = finding->numbers;
+	const uint32_t process = f->threads[place->stream].process;
+
+	for (uint32_t i = 0; i < f->source->trace.nstreams; i++)
+		if (finding->who.kind != PARTY_THREAD && f->threads[i].process == process &&
+		    f->threads[i].wait_most == n[NUMBER_MOST] &&
+		    clock_distance(f->start, f->threads[i].wait_most_at) == n[NUMBER_MOST_AT])
+			place->stream = i;
+	place->end = n[NUMBER_MOST_AT];
+	place->begin = clock_distance(n[NUMBER_MOST], place->end);
+	place->exact = true;
+}
+
+struct finding_place finding_place(const struct overview *o, const struct finding *finding)
+{
+	const struct findings *f = &o->findings;
+	const struct finding_party *party =
+		finding->by.kind != PARTY_NONE && !finding_has(finding, NUMBER_MOST_AT)
+			? &finding->by /* the holder of the lock, the late or the busiest one */
+			: &finding->who;
+	struct finding_place place = {.stream = party->stream, .cpu = party->cpu};
+	bool process = party->kind != PARTY_THREAD;
+
+	place.begin = clock_distance(f->start, f->threads[place.stream].first);
+	place.end = clock_distance(f->start, f->threads[place.stream].last);
+	if (party->kind == PARTY_CPU) {
+		place.begin = clock_distance(f->start, f->first);
+		place.end = clock_distance(f->start, f->last);
+	} else if (finding_has(finding, NUMBER_MOST_AT)) {
+		place_wait(f, finding, &place);
+	} else if (finding->kind == FINDING_QUOTA) {
+		place_longest(f, process, TIME_WAITING + WAIT_THROTTLED, &place);
+	} else if (finding->kind == FINDING_IO) {
+		place_longest(f, process, TIME_ASLEEP + OFF_CPU_IO, &place);
+	} else if (finding->kind == FINDING_BLOCKED) {
+		place_longest(f, process, TIME_ASLEEP + OFF_CPU_UNINTERRUPTIBLE, &place);
+	}
+	return place;
+}
+
 void overview_fini(struct overview *o)
 {
 	findings_fini(&o->findings);

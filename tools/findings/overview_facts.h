@@ -44,6 +44,14 @@ static inline bool finding_has(const struct finding *finding, enum finding_numbe
 	return finding->has >> number & 1;
 }
 
+/* The part of a trace in which a finding can be seen. */
+struct finding_place {
+	uint32_t stream;    /* of the thread, or a thread of the loom of `cpu` */
+	int32_t cpu;	    /* CPU_NONE: the place is a thread */
+	int64_t begin, end; /* ns since the first event */
+	bool exact;	    /* the longest wait or sleep; else the whole life of the thread */
+};
+
 /* ---- overview_facts.c ---- */
 
 /* After the walk of the findings. 0, or -errno after one message; overview_fini() must follow in
@@ -63,6 +71,8 @@ int64_t overview_used(const struct overview *o, const struct cpu_time *cpu);
 int64_t thread_use_wanted(const struct thread_use *use);
 /* All streams, those that ran or waited most first; NULL without memory. */
 uint32_t *overview_order(const struct overview *o);
+
+struct finding_place finding_place(const struct overview *o, const struct finding *finding);
 
 /* ---- finding_text.c ---- */
 

@@ -307,13 +307,26 @@ static int open_run(struct collect *c, uint32_t stream, int32_t cpu, int64_t beg
 	return 0;
 }
 
+/* The findings report a lack of memory without a message. */
+static int said(int err)
+{
+	return err == -ENOMEM ? log_no_memory("for the findings of the page") : err;
+}
+
 static int take_span(void *arg, const struct intervals *intervals, uint32_t stream, int32_t cpu,
 		     int64_t from, int64_t to)
 {
 	struct collect *c = arg;
 	struct thread_track *t = &c->threads[stream];
-	int err = t->open ? write_run(c, &intervals->threads[stream].interval, RUN_MOVES) : 0;
+	int err = 0;
 
+	if (c->overview)
+		err = said(findings_listener.span(&c->overview->findings, intervals, stream, cpu,
+						  from, to));
+
+	if (err)
+		return err;
+	err = t->open ? write_run(c, &intervals->threads[stream].interval, RUN_MOVES) : 0;
 	t->moved = t->open;
 	return err ? err : open_run(c, stream, cpu, from, to);
 }
@@ -508,6 +521,11 @@ static int take_event(void *arg, const struct intervals *intervals, uint32_t str
 	int64_t child;
 	int err;
 
+	if (c->overview) {
+		err = said(findings_listener.event(&c->overview->findings, intervals, stream, ev));
+		if (err)
+			return err;
+	}
 	if (ev->clock > c->end)
 		c->end = ev->clock;
 	if (ev->model == 'O' && ev->category == 'M') {
@@ -580,7 +598,7 @@ static int finish(struct collect *c, const struct intervals *intervals)
 }
 
 int collect_trace(struct collect *c, const struct source *source, struct filter *filter,
-		  struct page_file *page, uint64_t limit, bool *damaged)
+		  struct page_file *page, uint64_t limit, struct overview *overview, bool *damaged)
 {
 	static const struct interval_listener listener = {
 		.end = take_end, .span = take_span, .event = take_event};
@@ -590,6 +608,7 @@ int collect_trace(struct collect *c, const struct source *source, struct filter 
 	*damaged = false;
 	*c = (struct collect){.source = source,
 			      .filter = filter,
+			      .overview = overview,
 			      .page = page,
 			      .limit = limit,
 			      .first = filter->first,
@@ -602,6 +621,11 @@ int collect_trace(struct collect *c, const struct source *source, struct filter 
 	err = start(c);
 	if (err)
 		return err;
+	if (overview) {
+		err = said(findings_begin(&overview->findings, source, c->first, c->last));
+		if (err)
+			return err;
+	}
 	err = intervals_walk(&intervals, source, &listener, c);
 	if (err && err != -ENOMEM && intervals.threads) { /* the part before the damage */
 		*damaged = true;
@@ -615,6 +639,8 @@ int collect_trace(struct collect *c, const struct source *source, struct filter 
 	}
 	if (err == 0)
 		err = finish(c, &intervals);
+	if (err == 0 && overview)
+		err = said(findings_end(&overview->findings, &intervals));
 	intervals_fini(&intervals);
 	return err;
 }

@@ -13,6 +13,7 @@
 
 #include "tools/lib/wall_clock.h"
 #include "tools/view/collect.h"
+#include "tools/view/put_overview.h"
 #include "trace/base/cli.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
@@ -23,7 +24,7 @@
 
 struct options {
 	const char *path, *output;
-	bool small;
+	bool small, findings;
 	uint64_t limit;
 	struct filter filter;
 };
@@ -43,6 +44,8 @@ static const struct cli_option cli_options[] = {
 	{"comm", 0, "GLOB", filter_add_comm, TO(filter),
 	 "only threads with such a name, as 'worker*'"},
 	{"loom", 0, "LOOM", filter_add_loom, TO(filter), "only this loom"},
+	{"no-findings", 0, NULL, cli_clear, TO(findings),
+	 "leave out the overview and the findings of ovni-report, which takes less time"},
 	{"small", 0, NULL, cli_flag, TO(small), "pack better, which takes longer"},
 	{"limit", 0, "SIZE", cli_size, TO(limit), "end the detail at this size of the page [150M]"},
 	{0},
@@ -76,29 +79,10 @@ static const struct cli cli = {
 struct described {
 	const struct options *options;
 	const struct source *source;
-	const struct collect *collect;
-	uint64_t repairs;
-	struct json *session; /* of the metadata, or NULL */
+	struct collect *collect;
+	struct overview overview;
 	bool damaged;
 };
-
-static int read_metadata(struct described *d)
-{
-	for (size_t i = 0; i < d->source->trace.nstreams; i++) {
-		struct json *meta = trace_metadata(&d->source->trace, i);
-		uint64_t repairs;
-
-		if (!meta)
-			return -EINVAL;
-		if (json_u64(json_get(meta, "bpf.repairs"), &repairs))
-			d->repairs += repairs;
-		if (!d->session && json_is_object(json_get(meta, "bpf.session")))
-			d->session = meta;
-		else
-			json_free(meta);
-	}
-	return 0;
-}
 
 /* Names as all tools show them: without control characters. */
 static void put_name(struct json *node, const char *key, const char *name)
@@ -201,14 +185,14 @@ static int put_wall_clock(const struct described *d, struct json *root)
 
 static void put_session(const struct described *d, struct json *root)
 {
-	const struct json *session = json_get(d->session, "bpf.session");
+	const struct json *session = json_get(d->overview.session, "bpf.session");
 	char reasons[WHOLE_TEXT];
 
 	put_name(root, "host", json_string(json_key(session, "hostname")));
 	put_name(root, "kernel", json_string(json_key(session, "kernel")));
 	json_put_u64(root, "lost", d->source->whole.lost + d->source->whole.records);
 	put_name(root, "incomplete", whole_text(&d->source->whole, reasons));
-	json_put_u64(root, "repairs", d->repairs);
+	json_put_u64(root, "repairs", d->overview.repairs);
 	json_put_bool(root, "damaged", d->damaged);
 }
 
@@ -228,13 +212,13 @@ static char *trace_name(const char *path)
 /* The section that stands first: everything but the blocks. */
 static int describe(struct described *d, struct page_file *page)
 {
-	const struct collect *c = d->collect;
+	struct collect *c = d->collect;
 	struct json *root = json_new_object();
 	char *name = trace_name(d->options->path), *text = NULL;
 	int64_t end = clock_distance(c->origin, c->end);
 	int64_t first = c->first == INT64_MIN ? 0 : clock_distance(c->origin, c->first);
 	int64_t last = c->last == INT64_MAX ? end : clock_distance(c->origin, c->last);
-	int err = read_metadata(d);
+	int err = overview_facts(&d->overview);
 
 	if (err)
 		goto out;
@@ -255,13 +239,22 @@ static int describe(struct described *d, struct page_file *page)
 	err = put_wall_clock(d, root);
 	if (err)
 		goto out;
+	if (c->overview) {
+		err = put_overview(root, &d->overview, &c->actors);
+		if (err)
+			goto lack;
+	}
 	put_threads(d, root);
 	put_functions(d, root);
 	put_density(root, "busy", &c->busy);
 	put_density(root, "runnable", &c->runnable);
 	text = json_text(root);
-	err = text ? page_file_add(page, "trace", text, strlen(text))
-		   : log_no_memory("for the names of the page");
+	if (!text)
+		goto lack;
+	err = page_file_add(page, "trace", text, strlen(text));
+	goto out;
+lack:
+	err = log_no_memory("for the names of the page");
 out:
 	free(text);
 	free(name);
@@ -273,7 +266,13 @@ static int make_page(struct options *options, struct source *source, int *status
 {
 	struct page_file page = {0};
 	struct collect collect = {0};
-	struct described described = {.options = options, .source = source, .collect = &collect};
+	struct described described = {.options = options,
+				      .source = source,
+				      .collect = &collect,
+				      .overview = {.source = source,
+						   .names = &collect.actors.names,
+						   .filter = &options->filter,
+						   .path = options->path}};
 	char *output = options->output ? strdup(options->output)
 				       : path_with_suffix(options->path, ".html");
 	bool active;
@@ -288,7 +287,7 @@ static int make_page(struct options *options, struct source *source, int *status
 	if (err)
 		goto out;
 	err = collect_trace(&collect, source, &options->filter, &page, options->limit,
-			    &described.damaged);
+			    options->findings ? &described.overview : NULL, &described.damaged);
 	if (err)
 		goto out;
 	err = describe(&described, &page);
@@ -313,7 +312,7 @@ static int make_page(struct options *options, struct source *source, int *status
 		err = -EBADMSG;
 	}
 out:
-	json_free(described.session);
+	overview_fini(&described.overview);
 	collect_fini(&collect);
 	page_file_fini(&page);
 	free(output);
@@ -322,7 +321,7 @@ out:
 
 int main(int argc, char **argv)
 {
-	struct options options = {.limit = 150 << 20};
+	struct options options = {.limit = 150 << 20, .findings = true};
 	struct source source = {0};
 	int status = STATUS_FAILED, err;
 

@@ -15,6 +15,7 @@ const KEYS = [['wheel, W S', 'zoom around the pointer; Shift and wheel, or over 
 	['m, M', 'put the first and the second mark at the pointer: measures between them'],
 	['/, n, N', 'search names, tids and functions; next and previous hit in time'],
 	['p, h, x, r', 'pin the row, hide it, show only its process, change the order of the rows'],
+	['1 to 9, i', 'go to a finding of ovni-report; show or hide the findings and the overview'],
 	['l, ?, Esc', 'legend, this list, nothing selected']];
 
 class View {
@@ -761,6 +762,7 @@ function listen(view) {
 	main.addEventListener('scroll', () => view.redraw());
 	new ResizeObserver(() => view.resize()).observe(main);
 	addEventListener('hashchange', () => location.hash !== view.linked && view.obey(location.hash));
+	document.getElementById('side').addEventListener('click', () => view.findings.toggle());
 	document.getElementById('fit').addEventListener('click', () => view.show(0, view.end));
 	document.getElementById('theme').addEventListener('click', () => view.setTheme(!view.dark));
 	document.getElementById('keys').addEventListener('click', () => press(view, '?'));
@@ -817,7 +819,14 @@ function press(view, key) {
 		view.follow(key);
 		return true;
 	}
+	if (key >= '1' && key <= '9' && key.length === 1) {
+		view.findings.jump(Number(key) - 1);
+		return true;
+	}
 	switch (key) {
+	case 'i':
+		view.findings.toggle();
+		return true;
 	case 'ArrowLeft':
 	case 'ArrowRight':
 		if (view.chosen)
@@ -944,10 +953,12 @@ async function read() {
 	view.damaged = damaged;
 	model.index();
 	view.buildRows();
+	view.findings = new Findings(view);
 	view.ready = true;
 	listen(view);
 	view.status();
 	view.resize();
+	view.panel.clear(element('p', 'Click a run or a wait to see why it began and ended; the wheel zooms, a drag moves, Shift and a drag measures; ? lists the keys.'));
 	if (location.hash)
 		view.obey(location.hash);
 	performance.mark('ready');

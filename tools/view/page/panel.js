@@ -120,6 +120,9 @@ class Panel {
 		const list = [...sums].sort((a, b) => b[1] - a[1]);
 		for (const [other, ns] of list.slice(0, 5))
 			parts.push(this.thread(other), ' for ' + duration(ns) + ', ');
+		if (list.length > 5)
+			parts.push((list.length - 5) + (list.length === 6 ? ' other thread' : ' others') + ' for '
+				+ duration(list.slice(5).reduce((sum, [, ns]) => sum + ns, 0)) + ', ');
 		parts.push('and for ' + duration(end - begin - busy) + ' no thread of this page.');
 		return [...out, this.paragraph(parts)];
 	}
