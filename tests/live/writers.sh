@@ -29,11 +29,17 @@ busy() { # PATTERN COMMAND...: is refused by the recorder that goes on
 	try 1 "^ovni-[a-z]+: error: $pattern is in use by ovni-bpf \\(pid $recorder\\): " "$@"
 }
 
-# One trace. It is that of the first recorder, with all that this does.
+# The recorders that go on record this process: the whole of a busy machine would make traces that take
+# minutes to remove.
+"$WORKLOADS/sleepers" -n 1 -s 1000000 >/dev/null 2>&1 &
+target=$!
+trap 'kill $target' EXIT
+
+# One trace, of the first recorder.
 mkdir day && cd day || exit 1
 "$RECORDER" -q -- "$WORKLOADS/sleepers" -n 1 -s 3
 mv ovni earlier && cp -r earlier ovni.old && touch ovni.old/loom.mark
-start one --flush-interval 10ms -a
+start one --flush-interval 10ms -p $target
 state ovni.old >before
 for options in '-a -d 1s' '-o ovni -a -d 1s' '--force -o ovni -a' '--rotate 1h -o ovni/ -a' '--last 10s -a'; do
 	# shellcheck disable=SC2086 # words
@@ -60,7 +66,9 @@ judge ovni
 "$CHECK" --repair ovni >said 2>&1 || complain "a finished trace: $(cat said)"
 
 # Killed: nothing is left of its lock.
-start two -a --force -o ovni
+start two --flush-interval 10ms -p $target --force -o ovni
+has_stream() { find "$1" -name stream.obs -size +0 | grep -q .; }
+wait_until has_stream ovni || complain "two writes no stream"
 kill -KILL $recorder
 wait $recorder 2>/dev/null
 "$CHECK" --repair ovni -o mended >said 2>&1
@@ -71,14 +79,14 @@ expect "its trace is kept" [ -d ovni.old ]
 cd .. || exit 1
 
 # Counters.
-start three --mode summary -a -o counted
+start three --mode summary -p $target -o counted
 busy counted.stats.json "$RECORDER" --mode summary -a -o counted
 busy counted.stats.json "$RECORDER" --mode summary -a --force -o counted
 stop three
 expect "what is left is the statistics" [ "$(find . -maxdepth 1 -name 'counted*' | tr '\n' ' ')" = ./counted.stats.json\  ]
 
 # Several traces: those that are complete are free, the others are not.
-start four -a --rotate 1h -o turned
+start four -p $target --rotate 1h -o turned
 "$WORKLOADS/sleepers" -n 1 -s 20 >/dev/null
 kill -USR1 $recorder
 wait_until grep -q 'turned/0001: .*(request)' four.log || complain "no second trace: $(cat four.log)"
@@ -89,13 +97,13 @@ busy turned/0002 "$CHECK" --repair turned/0002
 "$CHECK" --repair turned/0001 >said 2>&1 || complain "a complete trace of several: $(cat said)"
 stop four
 judge turned/0001
-start five -a --last 10s -o flown
+start five -p $target --last 10s -o flown
 busy flown "$RECORDER" -a --last 10s --force -o flown
 stop five
 
 # A user without root's rights has the lock, and is named.
 P=$(mktemp -d /tmp/ovni-public.XXXXXX) && chmod 1777 "$P" || exit 1
-trap 'rm -rf "$P"' EXIT
+trap 'kill $target; rm -rf "$P"' EXIT
 install -m 755 "$RECORDER" "$P/recorder"
 as() { setpriv --reuid 12345 --regid 12345 --clear-groups --inh-caps=-all,+bpf,+perfmon \
 	--ambient-caps=-all,+bpf,+perfmon -- "$P/recorder" "$@"; }
@@ -106,7 +114,7 @@ try 1 "is in use by recorder \\(pid $recorder\\): " "$RECORDER" -a --force -o "$
 as -a -o "$P/out" >said 2>&1 && complain "a second one as a user: $(cat said)"
 expect "it is told to a user: $(cat said)" grep -q "is in use by recorder (pid $recorder): " said
 kill -INT "$recorder"
-wait
+wait_until ended "$recorder" || complain "the recorder of the user does not end"
 
 # Many at once: one records, the others are refused, and the earlier trace is there once.
 mkdir night && cd night || exit 1
