@@ -48,9 +48,12 @@ header() { printf 'ovni\1\0\0\0'; }
 
 old "$T/one" <"$T/v1.events"
 convert -o "$T/three" "$T/one"
-expect 0 "the dump of version 1"
+expect 3 "the dump of version 1: its thread executes to the end"
+has "one is incomplete: 1 stream is not finished"
 (header; cat "$T/v1.events") | cmp - "$T/three/$a/stream.obs" || fail "it is not byte for byte"
 for event in 6Sh 6Sf 6Su 6SU; do has "$event: no present model knows this event; 1 kept"; done
+"$B/bin/ovni-dump" "$T/three" >"$T/dumped" 2>"$T/got" && fail "the converted trace looks complete"
+has "it was made from an incomplete trace: 1 stream is not finished"
 python3 - "$T/three/$a/stream.json" <<'END' || fail "the metadata"
 import json, sys
 meta = json.load(open(sys.argv[1]))
@@ -65,7 +68,7 @@ END
 # With a header it is the same.
 (header; cat "$T/v1.events") | old "$T/headed"
 convert "$T/headed"
-expect 0 "with a header"
+expect 3 "with a header"
 cmp "$T/headed.v3/$a/stream.obs" "$T/three/$a/stream.obs" || fail "the header was taken for events"
 
 # Without the unknown events, and with an end, it emulates.

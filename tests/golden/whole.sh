@@ -4,7 +4,7 @@
 # An incomplete trace never looks complete: of a made recording a thread, a process, the session, the
 # metadata of a stream, stats.json or events are removed, streams are shifted or added, losses are
 # declared; each program notices each damage, says the same sentence, and ends with status 3 or 1. What
-# ovni-cut, ovni-merge and ovni-pallas make of it is incomplete, too. ovni-report refuses clocks
+# ovni-cut, ovni-merge, ovni-convert and ovni-pallas make of it is incomplete, too. ovni-report refuses clocks
 # that ovni-emu refuses.
 set -eu
 python3 "$S/tests/golden/whole.py" table "$B/bin" "$T"

@@ -41,7 +41,9 @@ struct convert {
 	const struct options *options;
 	int from_fd, out_fd;
 	struct event_map *unknown; /* count of each */
-	struct whole whole;	   /* of a trace of version 3 */
+	struct whole whole;	   /* of the trace that is converted */
+	uint64_t recorded;	   /* events written to streams of a recorder */
+	bool marked, counted; /* a stream has the mark, and a session the numbers, of the trace */
 	uint64_t streams, events, dropped, modernised, backwards;
 };
 
@@ -450,13 +452,15 @@ static int put_event(struct piece *piece, const uint8_t *at, const struct event 
 	return put(piece, at, ev->size);
 }
 
-/* Copies all events at [at, end); sets a bit of `models` for each model of them. */
+/* Copies all events at [at, end); sets a bit of `models` for each model of them. *ended: the thread
+ * does not execute at the end. */
 static int copy_events(struct convert *c, const char *path, const uint8_t *start, const uint8_t *at,
-		       const uint8_t *end, uint64_t models[4])
+		       const uint8_t *end, uint64_t models[4], bool *ended)
 {
 	struct piece piece = {.convert = c, .path = path};
 	struct event ev;
 	int64_t last = INT64_MIN;
+	bool executes = false;
 	ssize_t n;
 	int err;
 
@@ -465,6 +469,8 @@ static int copy_events(struct convert *c, const char *path, const uint8_t *start
 		if (ev.clock < last)
 			c->backwards++;
 		last = ev.clock;
+		if (ev.model == 'O' && ev.category == 'H' && (ev.value == 'x' || ev.value == 'e'))
+			executes = ev.value == 'x';
 		c->events++;
 		err = put_event(&piece, at, &ev);
 		if (err)
@@ -477,6 +483,7 @@ static int copy_events(struct convert *c, const char *path, const uint8_t *start
 		err = -EBADMSG;
 		goto out;
 	}
+	*ended = !executes;
 	err = flush(&piece);
 out:
 	bytes_free(&piece.bytes);
@@ -501,15 +508,18 @@ static int after_header(const struct mapped_stream *file, const char *path, size
 }
 
 static int copy_file(struct convert *c, const char *path, const char *data,
-		     const struct mapped_stream *file, size_t start, uint64_t models[4])
+		     const struct mapped_stream *file, size_t start, uint64_t models[4],
+		     bool *ended)
 {
 	int err;
 
+	*ended = true;
 	if (!file->size)
 		return 0;
 	if (file->size < start)
 		start = file->size;
-	err = copy_events(c, path, file->base, file->base + start, file->base + file->size, models);
+	err = copy_events(c, path, file->base, file->base + start, file->base + file->size, models,
+			  ended);
 	if (err)
 		return err;
 	if (!mapped_stream_sound(file)) {
@@ -519,15 +529,16 @@ static int copy_file(struct convert *c, const char *path, const char *data,
 	return 0;
 }
 
-/* Writes one stream, and its metadata again at the end: only then it is finished, and its models
- * are known. With `v1` the file is one of version 1. */
+/* Writes one stream, which is not finished until describe(). With `v1` the file is one of version
+ * 1, and the models of its events go to its metadata. */
 static int write_stream(struct convert *c, const char *path, const char *data, bool v1,
 			struct json *meta)
 {
 	uint64_t models[4] = {['O' >> 6] = 1ull << ('O' & 63)}; /* required without events, too */
 	struct mapped_stream file;
 	size_t start = STREAM_HEADER_SIZE;
-	bool finished = json_number(json_get(meta, "ovni.finished")) == 1;
+	int64_t finished = json_int(json_get(meta, "ovni.finished"));
+	bool ended;
 	int err = mapped_file_open(&file, c->from_fd, data);
 
 	if (err)
@@ -536,46 +547,88 @@ static int write_stream(struct convert *c, const char *path, const char *data, b
 		err = after_header(&file, data, &start);
 	if (err)
 		goto out;
-	if (finished)
-		json_put_int(meta, "ovni.finished", 0);
+	json_put_int(meta, "ovni.finished", 0);
 	err = stream_create(c->out_fd, path, meta);
 	if (err) {
 		log_error("cannot create the stream '%s': %s", path, strerror(-err));
 		goto out;
 	}
-	err = copy_file(c, path, data, &file, start, models);
+	err = copy_file(c, path, data, &file, start, models, &ended);
 	if (err)
 		goto out;
-	if (v1)
+	json_put_int(meta, "ovni.finished", finished);
+	if (v1) {
 		catalog_require(meta, models);
-	if (finished)
-		json_put_int(meta, "ovni.finished", 1);
-	whole_leave_stats(meta);
-	err = stream_describe(c->out_fd, path, meta);
+		c->whole.streams++;
+		c->whole.unfinished += !ended;
+	}
 out:
 	mapped_stream_close(&file);
 	c->streams += !err;
 	return err;
 }
 
+/* Writes the metadata of a stream that has all of its events. The first one has the mark of an
+ * incomplete trace, so the whole trace was read before. */
+static int describe(struct convert *c, const char *path, struct json *meta)
+{
+	struct whole rest = c->whole;
+	bool counted = json_is_object(json_get(meta, "bpf.session.counts"));
+	int err;
+
+	rest.lost = 0; /* its session has that */
+	if (!c->marked)
+		whole_mark(meta, &rest);
+	c->marked = true;
+	whole_leave_stats(meta);
+	if (counted) { /* other sessions get the numbers of no stream */
+		json_put_u64(meta, "bpf.session.streams", c->counted ? 0 : c->whole.recorded);
+		json_put_u64(meta, "bpf.session.counts.events", c->counted ? 0 : c->recorded);
+	}
+	c->counted |= counted;
+	err = whole_describe(meta, c->out_fd, path);
+	if (err)
+		goto out;
+	err = stream_describe(c->out_fd, path, meta);
+out:
+	if (err)
+		log_error("cannot write the metadata '%s': %s", path, strerror(-err));
+	return err;
+}
+
+/* Version 1 does not say whether a stream is complete; a thread that executes at the end was
+ * killed. */
 static int convert_v1(struct convert *c)
 {
+	struct json **metas = NULL;
 	struct v1 v1;
 	int err = v1_open(&v1, c->options->path);
 
 	if (err)
 		goto out;
+	metas = calloc(v1.nthreads + 1, sizeof(struct json *));
+	if (!metas) {
+		err = -ENOMEM;
+		goto out;
+	}
 	c->from_fd = v1.fd;
 	for (size_t i = 0; i < v1.nthreads; i++) {
 		const char *path = v1.threads[i].path;
-		struct json *meta = v1_describe(&v1, &v1.threads[i]);
 
-		err = write_stream(c, path, path, true, meta);
-		json_free(meta);
+		metas[i] = v1_describe(&v1, &v1.threads[i]);
+		err = write_stream(c, path, path, true, metas[i]);
+		if (err)
+			goto out;
+	}
+	for (size_t i = 0; i < v1.nthreads; i++) {
+		err = describe(c, v1.threads[i].path, metas[i]);
 		if (err)
 			goto out;
 	}
 out:
+	for (size_t i = 0; metas && i < v1.nthreads; i++)
+		json_free(metas[i]);
+	free(metas);
 	v1_close(&v1);
 	return err;
 }
@@ -585,6 +638,7 @@ static int convert_v3_stream(struct convert *c, const struct trace *trace, size_
 	const char *path = trace->streams[i];
 	struct json *meta = trace_metadata(trace, i);
 	struct stream stream = {0};
+	uint64_t before = c->events - c->dropped;
 	char *data = NULL;
 	int err;
 
@@ -598,8 +652,19 @@ static int convert_v3_stream(struct convert *c, const struct trace *trace, size_
 		goto out;
 	data = xasprintf("%s%s" STREAM_DATA, path, *path ? "/" : "");
 	err = data ? write_stream(c, path, data, false, meta) : -ENOMEM;
+	if (json_get(meta, "bpf.events"))
+		c->recorded += c->events - c->dropped - before;
 out:
 	free(data);
+	json_free(meta);
+	return err;
+}
+
+static int describe_v3_stream(struct convert *c, const struct trace *trace, size_t i)
+{
+	struct json *meta = trace_metadata(trace, i);
+	int err = meta ? describe(c, trace->streams[i], meta) : -EINVAL;
+
 	json_free(meta);
 	return err;
 }
@@ -627,6 +692,11 @@ static int convert_v3(struct convert *c)
 	}
 	for (size_t i = 0; i < trace.nstreams; i++) {
 		err = convert_v3_stream(c, &trace, i);
+		if (err)
+			goto out;
+	}
+	for (size_t i = 0; i < trace.nstreams; i++) {
+		err = describe_v3_stream(c, &trace, i);
 		if (err)
 			goto out;
 	}
