@@ -36,6 +36,7 @@ check='
 libcmocka-dev             /usr/include/cmocka.h
 python3                   python3
 procps                    ps
+btrfs-progs               mkfs.btrfs
 libclang-rt-dev           /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a
 groff-base                groff
 g++                       g++

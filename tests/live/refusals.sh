@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# A disk that refuses: full, over quota, failed, read-only, gone, or with a limit on the size of
-# files; each for a trace, for statistics alone, for several traces, for the flight recorder and for
+# A disk that refuses: full, over quota (an injected error, and the quota of a real file system, btrfs, on a
+# loop device), failed, read-only, gone, or with a limit on the size of files; each for a trace, for statistics alone, for several traces, for the flight recorder and for
 # a session. The recording ends once: one sentence that says why, status 1. The disk has a trace or
 # one that can be mended, and traces reported as complete are.
 # needs: root
@@ -35,6 +35,7 @@ declare -A act=([trace]=25 [summary]=4 [rotate]=25 [last]=8 [session]=25)
 declare -A says=(
 	[full]='No space left on device'
 	[quota]='Disk quota exceeded'
+	[btrfs]='Disk quota exceeded'
 	[failed]='Input/output error'
 	[readonly]='Read-only file system'
 	[gone]='No such file or directory|Stale file handle'
@@ -42,13 +43,25 @@ declare -A says=(
 )
 declare -A injected=([quota]=122 [failed]=5)
 
+with_quota() { # BYTES: mounts a file system that is larger than its quota
+	rm -f image # the one before ends with its mount
+	{
+		truncate -s 128M image && mkfs.btrfs -q image && mount -o loop image disk &&
+			btrfs quota enable disk && btrfs quota rescan -w disk && btrfs qgroup limit "$1" 0/5 disk
+	} >disk.log 2>&1
+}
 disk() { # FAULT MODE
 	local size=64m
 	case $2,$1 in
 	summary,full | last,full) size=16k ;; # they write less, or late
-	*,full) size=256k ;;
+	summary,btrfs | last,btrfs) size=160k ;; # its own directories take some, too
+	*,full | *,btrfs) size=256k ;;
 	esac
-	mount -t tmpfs -o "size=$size" none disk || complain "$1: no disk"
+	if [ "$1" = btrfs ]; then
+		with_quota "$size" || complain "$1: no disk: $(cat disk.log)"
+	else
+		mount -t tmpfs -o "size=$size" none disk || complain "$1: no disk"
+	fi
 	mkdir disk/here
 }
 environment() { # FAULT MODE
@@ -121,6 +134,14 @@ refuse() { # FAULT MODE
 	umount -l disk
 }
 
+quotas=
+if with_quota 1M; then
+	quotas=1
+else
+	echo "no quota of a file system: $(tail -n 1 disk.log)"
+fi
+umount -l disk 2>/dev/null
+
 # Each mode and each fault; FAULTS=all: each of these in each of those.
 tried=0
 while read -r fault modes; do
@@ -128,6 +149,7 @@ while read -r fault modes; do
 	for mode in $modes; do
 		# its file is open for writing, so the kernel refuses to make the disk read-only
 		[ "$mode,$fault" != summary,readonly ] || continue
+		[ "$fault" != btrfs ] || [ "$quotas" ] || continue
 		refuse "$fault" "$mode"
 		tried=$((tried + 1))
 		[ $wrong -lt 5 ] || finish
@@ -135,6 +157,7 @@ while read -r fault modes; do
 done <<'E'
 full trace summary rotate last session
 quota session
+btrfs trace summary last
 failed rotate
 readonly trace
 gone summary
