@@ -192,21 +192,29 @@ $(B)/bin/ovni-sync: $(B)/tools/sync/main.o $(LIBTOOLS) $(LIBTRACE)
 	@mkdir -p $(@D)
 	$(Q)$(MPICC) $(LDFLAGS) -o $@ $^ $(TRACE_LIBS)
 
-# The page of ovni-view: its content policy allows only this script and this style, by their hashes.
+# The pages of ovni-view and of ovni-report flame: the content policy of each allows only its own
+# script and style, by their hashes.
+PAGE_HEAD    := tools/view/page/head.html
 PAGE_SCRIPTS := $(patsubst %,tools/view/page/%.js,names blocks model draw panel findings main)
+FLAME_PAGE   := $(addprefix tools/report/page/flame,.js .css _body.html)
 sha256_base64 = $$(env printf "$$(sha256sum $(1) | cut -c1-64 | sed 's/../\\x&/g')" | base64)
-$(B)/tools/view/page.html: $(addprefix tools/view/page/,head.html page.css body.html) $(PAGE_SCRIPTS)
+# $(call make_page,SCRIPTS,STYLE,BODY)
+define make_page
 	$(call msg,GEN,$@)
 	@mkdir -p $(@D)
-	$(Q)cat $(PAGE_SCRIPTS) >$(B)/tools/view/page.js
-	$(Q)script=$(call sha256_base64,$(B)/tools/view/page.js); \
-	style=$(call sha256_base64,tools/view/page/page.css); \
-	{ sed "s|@SCRIPT_HASH@|$$script|; s|@STYLE_HASH@|$$style|" tools/view/page/head.html && \
-	printf '<style>' && cat tools/view/page/page.css && printf '</style>\n' && \
-	cat tools/view/page/body.html && \
-	printf '<script>' && cat $(B)/tools/view/page.js && printf '</script>\n'; } >$@
-$(B)/tools/view/page_source.o: CFLAGS += -Wa,-I$(B)
+	$(Q)cat $(1) >$(@:.html=.js)
+	$(Q)script=$(call sha256_base64,$(@:.html=.js)); style=$(call sha256_base64,$(2)); \
+	{ sed "s|@SCRIPT_HASH@|$$script|; s|@STYLE_HASH@|$$style|" $(PAGE_HEAD) && \
+	printf '<style>' && cat $(2) && printf '</style>\n' && cat $(3) && \
+	printf '<script>' && cat $(@:.html=.js) && printf '</script>\n'; } >$@
+endef
+$(B)/tools/view/page.html: $(PAGE_HEAD) tools/view/page/page.css tools/view/page/body.html $(PAGE_SCRIPTS)
+	$(call make_page,$(PAGE_SCRIPTS),tools/view/page/page.css,tools/view/page/body.html)
+$(B)/tools/report/flame.html: $(PAGE_HEAD) $(FLAME_PAGE)
+	$(call make_page,$(wordlist 1,1,$(FLAME_PAGE)),$(wordlist 2,2,$(FLAME_PAGE)),$(lastword $(FLAME_PAGE)))
+$(B)/tools/view/page_source.o $(B)/tools/report/flame_page.o: CFLAGS += -Wa,-I$(B)
 $(B)/tools/view/page_source.o: $(B)/tools/view/page.html
+$(B)/tools/report/flame_page.o: $(B)/tools/report/flame.html
 
 # Completion of shells, from --help of all programs.
 $(B)/completion.%: tools/completion.sh $(PROGRAMS)

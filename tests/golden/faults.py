@@ -37,6 +37,7 @@ PROGRAMS = [
     ("report", ["preempt", "{in}"]),
     ("report", ["wake", "{in}"]),
     ("report", ["func", "{in}"]),
+    ("report", ["flame", "--html", "{in}"]),
     ("cut", ["-o", "{out}", "--from", "20ns", "{in}"]),
     ("merge", ["-o", "{out}", "{in}", "{other}"]),
     ("pallas", ["export", "{in}", "{out}"]),

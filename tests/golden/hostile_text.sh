@@ -75,6 +75,7 @@ WORDS = ["ovni-check IN", "ovni-check --strict IN", "ovni-convert -o OUT --moder
          "ovni-merge -o OUT IN IN", "ovni-report IN", "ovni-report --json IN", "ovni-report latency IN",
          "ovni-report latency --csv IN", "ovni-report latency --json IN", "ovni-report preempt IN", "ovni-report wake IN",
          "ovni-report timehist IN", "ovni-report timeline IN", "ovni-report cpu IN", "ovni-report func IN",
+         "ovni-report flame IN", "ovni-report flame --svg IN",
          "ovni-report counters IN", "ovni-sort -c IN", "ovni-top IN", "ovni-top --by thread IN", "ovni-top --by cpu IN",
          "ovni-top --json IN", "ovni-view -o NEW IN", "ovni-pallas export IN OUT",
          "ovni-pallas info OUT", "ovni-pallas info --definitions --grammar OUT", "ovni-pallas print OUT",

@@ -35,9 +35,10 @@ try() { # TOOL ARG...
 		failed=1
 	fi
 }
-for kind in overview timeline latency preempt wake timehist cpu func; do
+for kind in overview timeline latency preempt wake timehist cpu func flame; do
 	try report "$kind"
 done
+try report flame --svg
 for by in thread cpu mcv; do
 	try top --by "$by"
 done

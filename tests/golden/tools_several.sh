@@ -26,7 +26,7 @@ refused() { # TEXT COMMAND...
 }
 for i in 1 2 3; do make_trace "r/000$i" n; done
 all='r holds 3 traces; choose one of them: r/0001, r/0002, r/0003'
-for report in latency preempt wake timehist cpu func; do refused "$all" ovni-report $report r; done
+for report in latency preempt wake timehist cpu func flame; do refused "$all" ovni-report $report r; done
 refused "$all" ovni-dump r
 refused "$all" ovni-top r
 refused "$all" ovni-view r

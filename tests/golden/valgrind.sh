@@ -61,7 +61,7 @@ try 3 check --repair -o mended broken
 try 0 dump good
 try 0 top good
 try 0 info good
-for report in overview timeline latency preempt wake cpu func timehist; do
+for report in overview timeline latency preempt wake cpu func timehist flame; do
 	try 0 report $report good
 done
 try 0 cut --from 20ns -o part good

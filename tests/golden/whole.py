@@ -159,7 +159,7 @@ TABLE = [  # damage, how, the sentence of all programs
     ("empty", both(remove_streams, lambda t: os.remove(t + "/stats.json")), "no stream is in this directory: it is not a trace"),
 ]
 
-REPORTS = ("latency", "preempt", "wake", "why", "timehist", "timeline", "cpu", "func")
+REPORTS = ("latency", "preempt", "wake", "why", "timehist", "timeline", "cpu", "func", "flame")
 PROGRAMS = [  # words; T: the trace, K: another whole trace, O: output, P: page
     ["ovni-check", "T"], ["ovni-check", "--strict", "T"], ["ovni-emu", "-o", "O", "T"],
     ["ovni-emu", "--compat", "-o", "O", "T"], ["ovni-report", "T"],

@@ -20,8 +20,9 @@
 #include "trace/base/text.h"
 
 static const struct report_kind *const kinds[] = {
-	&report_latency, &report_preempt,  &report_wake,     &report_timehist, &report_cpu,
-	&report_func,	 &report_counters, &report_overview, &report_timeline, &report_why,
+	&report_latency,  &report_preempt, &report_wake,     &report_timehist,
+	&report_cpu,	  &report_func,	   &report_counters, &report_overview,
+	&report_timeline, &report_why,	   &report_flame,
 };
 #define ROWS_KEPT     3 /* of a terminal: head, rows left out, prompt */
 #define MOST_DEFAULT  UINT64_MAX
@@ -37,6 +38,8 @@ struct options {
 	uint64_t most;
 	enum group_by by;
 	bool histogram, period;
+	enum flame_form flame_form;
+	enum flame_time flame_time;
 	struct filter filter;
 };
 
@@ -84,7 +87,9 @@ static bool selects_loom(const void *settings)
 
 static bool has_json(const void *settings)
 {
-	return ((const struct options *)settings)->kind != &report_timeline;
+	const struct report_kind *kind = ((const struct options *)settings)->kind;
+
+	return kind != &report_timeline && kind != &report_flame;
 }
 
 static bool has_csv(const void *settings)
@@ -109,6 +114,29 @@ static bool has_groups(const void *settings)
 /* The names of enum group_by from 1 on. */
 static const char *const by_names[] = {"thread", "process", "comm", "cgroup", "rank", "all", NULL};
 
+static const char *const time_names[] = {"wall", "cpu", "runnable", "throttled", "asleep", NULL};
+
+static bool is_flame(const void *settings)
+{
+	return ((const struct options *)settings)->kind == &report_flame;
+}
+
+static int set_svg(const struct cli_option *option, const char *text, void *to)
+{
+	(void)option;
+	(void)text;
+	*(enum flame_form *)to = FLAME_SVG;
+	return 0;
+}
+
+static int set_html(const struct cli_option *option, const char *text, void *to)
+{
+	(void)option;
+	(void)text;
+	*(enum flame_form *)to = FLAME_HTML;
+	return 0;
+}
+
 static bool is_latency(const void *settings)
 {
 	return ((const struct options *)settings)->kind == &report_latency_histogram;
@@ -131,6 +159,7 @@ static int set_by(const struct cli_option *option, const char *text, void *to)
 #define NEEDS_TABLE   .holds = has_table, .rule = "the report has no rows to choose from"
 #define NEEDS_TIME    .holds = selects_time, .rule = "the report is of the whole recording"
 #define NEEDS_THREADS .holds = selects_threads, .rule = "the overview is of all threads"
+#define NEEDS_FLAME   .holds = is_flame, .rule = "only flame has it"
 
 static const struct cli_option cli_options[] = {
 	{.help = "Options"},
@@ -141,7 +170,7 @@ static const struct cli_option cli_options[] = {
 	 "print only the first N rows; 0: all. Otherwise, all that fit on a terminal",
 	 .max = INT32_MAX, .holds = has_rows, .rule = "the report has no rows to choose from"},
 	{"json", 'j', NULL, set_json, TO(format), "print JSON; times in ns", .holds = has_json,
-	 .rule = "the timeline is text"},
+	 .rule = "only tables are printed so"},
 	{"csv", 0, NULL, set_csv, TO(format), "print comma-separated values; times in ns",
 	 .holds = has_csv, .rule = "only tables are printed so"},
 	{"tid", 0, "TID", filter_add_tid, TO(filter), "only threads with this id", NEEDS_THREADS},
@@ -150,10 +179,16 @@ static const struct cli_option cli_options[] = {
 	 .holds = is_latency, .rule = "only latency has a histogram"},
 	{"period", 0, NULL, cli_flag, TO(period), "wake: the times between wake-ups of a thread",
 	 .holds = is_wake, .rule = "only wake has periods"},
+	{"time", 0, NULL, cli_choice, TO(flame_time), "flame: the time to add up [wall]",
+	 .choices = time_names, NEEDS_FLAME},
+	{"svg", 0, NULL, set_svg, TO(flame_form), "flame: print a picture", NEEDS_FLAME},
+	{"html", 0, NULL, set_html, TO(flame_form),
+	 "flame: print a page to enlarge frames and search in", NEEDS_FLAME},
 	{"comm", 0, "GLOB", filter_add_comm, TO(filter),
 	 "only threads with such a name, as 'worker*'", NEEDS_THREADS},
 	{"by", 0, NULL, set_by, TO(by), "one row or table for each of these", .choices = by_names,
-	 .holds = has_groups, .rule = "only latency, preempt, why and func take threads together"},
+	 .holds = has_groups,
+	 .rule = "only latency, preempt, why, func and flame take threads together"},
 	{"loom", 0, "LOOM", filter_add_loom, TO(filter), "only this loom", .holds = selects_loom,
 	 .rule = "the report is of all looms"},
 	{"from", 0, "TIME", moment_option, TO(filter.from),
@@ -350,6 +385,7 @@ static const struct cli cli = {
 		 "  timeline  CPUs and threads as text: when each ran, waited and slept\n"
 		 "  cpu       use of the time of each CPU; the parts add up to 100 %\n"
 		 "  func      calls of functions: how often, running, runnable, asleep\n"
+		 "  flame     stacks of functions with their own times, for flame graphs\n"
 		 "  counters  use of the time of each thread, from stats.json; also of a\n"
 		 "            summary (NAME.stats.json)",
 	.options = cli_options,
@@ -367,6 +403,8 @@ static const struct cli cli = {
 		 "  ovni-report timehist --tid 1204 trace\n\n"
 		 "  # a tenth of a second as text\n"
 		 "  ovni-report timeline --from +1s --to +1.1s trace\n\n"
+		 "  # a flame graph of the time that threads wait for a CPU, for a browser\n"
+		 "  ovni-report flame --time runnable --html trace > flame.html\n\n"
 		 "  # for a spreadsheet\n"
 		 "  ovni-report cpu --csv trace > cpu.csv",
 };
@@ -397,6 +435,8 @@ int main(int argc, char **argv)
 	report.source = &source;
 	report.filter = &options.filter;
 	report.by = options.by;
+	report.flame_form = options.flame_form;
+	report.flame_time = options.flame_time;
 	err = run(&report, &options, &source);
 	if (err == -ENOMEM)
 		log_no_memory("while reading %s", options.path);

@@ -15,6 +15,9 @@
 #include "trace/states/intervals.h"
 #include "tools/lib/table.h"
 
+enum flame_form { FLAME_FOLDED, FLAME_SVG, FLAME_HTML };
+enum flame_time { FLAME_WALL, FLAME_CPU, FLAME_RUNNABLE, FLAME_THROTTLED, FLAME_ASLEEP };
+
 struct report {
 	const struct report_kind *kind;
 	const struct source *source;
@@ -27,7 +30,9 @@ struct report {
 	void *data; /* the report's own, zeroed, kind->size bytes for each stream */
 	void *more; /* the report's own, kind->more bytes, zeroed */
 	struct terminal terminal;
-	bool pager;  /* may be used */
+	bool pager; /* may be used */
+	enum flame_form flame_form;
+	enum flame_time flame_time;
 	size_t most; /* rows to print, 0: all, or as many as the report chooses */
 };
 
@@ -57,7 +62,7 @@ struct report_kind {
 
 extern const struct report_kind report_latency, report_preempt, report_wake, report_timehist,
 	report_cpu, report_func, report_counters, report_overview, report_timeline, report_why,
-	report_latency_histogram, report_wake_period, report_func_by;
+	report_flame, report_latency_histogram, report_wake_period, report_func_by;
 
 /* To be called before the first output: starts the pager on a terminal. */
 static inline void report_output(struct report *report)

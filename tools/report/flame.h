@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * flame: the stacks of functions of a trace, as a tree of frames with their own times.
+ *
+ * In: a walk over the trace; out: frames, each after its parent, siblings in the order of their
+ * first use. Frame 0 is the root. Below it are the threads or the groups of --by, and below these
+ * the functions as they call each other. Invariant: the own times of all frames add up to the lives
+ * of the chosen threads between --from and --to. A frame is a name below a parent, so stacks of
+ * another origin can join the tree.
+ */
+#ifndef TOOLS_REPORT_FLAME_H
+#define TOOLS_REPORT_FLAME_H
+
+#include "tools/report/reports.h"
+#include "trace/analysis/function_calls.h"
+#include "trace/analysis/thread_times.h"
+#include "trace/base/hash.h"
+
+#define FLAME_DEPTH 1000 /* frames; deeper calls count as time of the frame at this depth */
+
+struct flame_name {
+	char *label, *type;	  /* type: NULL for a thread or a group */
+	struct function function; /* the names of functions are read after the walk */
+};
+
+struct flame_frame {
+	uint32_t parent, name;
+	uint32_t depth; /* of the root: 0 */
+	uint32_t last;	/* the child that was entered last, or 0 */
+	uint64_t calls;
+	int64_t own[TIME_CLASSES]; /* ns */
+	int64_t total;		   /* ns of the chosen time, with all frames below it */
+};
+
+struct flame {
+	struct flame_frame *frames;
+	struct flame_name *names; /* of the root: names[0] */
+	size_t nframes, nnames;
+	struct hash by_parent, by_function;
+	struct thread_times times;
+	bool deep; /* calls deeper than FLAME_DEPTH were met */
+	enum flame_time time;
+};
+
+/* ns of the chosen time that a frame has itself. */
+int64_t flame_own(const struct flame *flame, const struct flame_frame *frame);
+
+/* Writes the picture of all frames whose part of the whole is at least 1 / `least`, 1200 pixels
+ * wide: an XML document of its own, or with `inline_html` an element for an HTML page. Returns 0 or
+ * -ENOMEM. */
+int flame_svg(const struct flame *flame, struct printer *out, const char *path, double least,
+	      bool inline_html);
+
+/* The page around the picture: its first part, made by the Makefile from tools/report/page/. */
+extern const char flame_page[];
+extern const uint64_t flame_page_size; /* bytes */
+#define FLAME_PAGE_END "</body>\n</html>\n"
+
+/* "wall time", "time on a CPU", ... */
+extern const char *const flame_time_words[];
+
+#endif
