@@ -50,6 +50,8 @@ done <<'E'
 2 needs                              -a --keep 2
 2 number                             -a --rotate 1s --keep 0
 2 needs                              -a --rotate 1s --emulate
+2 needs                              -a --rotate 1s --html
+2 needs                              -a --mode summary --html
 2 time_or_a_size|unit                -a --last 10
 2 time_and_a_size                    -a --last 10s,20s
 2 1M                                 -a --last 10K

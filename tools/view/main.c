@@ -24,7 +24,7 @@
 
 struct options {
 	const char *path, *output;
-	bool small, findings;
+	bool small, findings, quiet;
 	uint64_t limit;
 	struct filter filter;
 };
@@ -47,6 +47,7 @@ static const struct cli_option cli_options[] = {
 	{"no-findings", 0, NULL, cli_clear, TO(findings),
 	 "leave out the overview and the findings of ovni-report, which takes less time"},
 	{"small", 0, NULL, cli_flag, TO(small), "pack better, which takes longer"},
+	{"quiet", 'q', NULL, cli_flag, TO(quiet), "print only warnings and errors"},
 	{"limit", 0, "SIZE", cli_size, TO(limit), "end the detail at this size of the page [150M]"},
 	{0},
 };
@@ -296,9 +297,11 @@ static int make_page(struct options *options, struct source *source, int *status
 	err = page_file_write(&page, output);
 	if (err)
 		goto out;
-	log_info("%s: %" PRIu64 " %s of %zu %s, %.1f MB", output, collect.runs.runs_written,
-		 plural(collect.runs.runs_written, "run", "runs"), source->trace.nstreams,
-		 plural(source->trace.nstreams, "thread", "threads"), (double)page.bytes / 1e6);
+	if (!options->quiet)
+		log_info("%s: %" PRIu64 " %s of %zu %s, %.1f MB", output, collect.runs.runs_written,
+			 plural(collect.runs.runs_written, "run", "runs"), source->trace.nstreams,
+			 plural(source->trace.nstreams, "thread", "threads"),
+			 (double)page.bytes / 1e6);
 	*status = whole_report(&source->whole, options->path);
 	if (collect.full) {
 		log_warn("%s: the detail ends %.6f s after the first event, at %.0f MB (--limit): "

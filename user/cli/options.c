@@ -322,6 +322,11 @@ static const struct cli_option table[] = {
 	 .holds = is_full_of_one,
 	 .rule = "needs --mode full and a single trace: with --rotate or --last, run ovni-emu on "
 		 "the traces of interest"},
+	{"html", 0, NULL, cli_flag, TO(html),
+	 "make DIR.html at the end, with ovni-view: a page with a timeline, for any browser",
+	 .holds = is_full_of_one,
+	 .rule = "needs --mode full and a single trace: with --rotate or --last, run ovni-view on "
+		 "the traces of interest"},
 	{"mode", 0, NULL, cli_choice, TO(mode),
 	 "full (default): every event; summary: only statistics; off: only run COMMAND",
 	 .choices = modes, .holds = mode_fits,
@@ -429,7 +434,10 @@ static const char notes[] =
 	"Exit status: 0 complete, 1 failed, 2 wrong usage, 3 complete, but events were lost.\n"
 	"\n"
 	"Examples:\n"
-	"  # a program from start to end, and Paraver files\n"
+	"  # a program from start to end, and ovni.html for a browser\n"
+	"  sudo ovni-bpf --html -- ./solver input.dat\n"
+	"\n"
+	"  # the same, and Paraver files\n"
 	"  sudo ovni-bpf --emulate -- ./solver input.dat\n"
 	"\n"
 	"  # a running program and its children, for ten seconds\n"

@@ -106,7 +106,7 @@ struct options {
 	/* Output. */
 	const char *output;
 	bool output_chosen; /* by -o: not replaced without --force */
-	bool force, emulate, dry_run;
+	bool force, emulate, html, dry_run;
 	bool verbose, quiet;
 };
 

@@ -55,6 +55,7 @@
 #define LOOK_MS		    20 /* how often the end of the target, and --max-size, are looked for */
 #define EMULATOR	    "ovni-emu"
 #define REPORTER	    "ovni-report"
+#define VIEWER		    "ovni-view"
 #define OVERVIEW_LIMIT_MS   10000
 
 /* A session while it lasts. */
@@ -105,32 +106,32 @@ struct recorder {
 
 /* ---- the programs that look at the trace ---- */
 
-/* --emulate: checks that there is an emulator. 0, or -errno after one message. */
-static int find_emulator(void)
+/* Checks that the program of an option can be executed. 0, or -errno after one message. */
+static int find_neighbour(const char *option, const char *program)
 {
-	int err = neighbour_exists(EMULATOR) ? 0 : -errno;
+	int err = neighbour_exists(program) ? 0 : -errno;
 
 	if (err)
-		log_error("--emulate: cannot run " EMULATOR " in the folder of ovni-bpf: %s",
+		log_error("%s: cannot run %s in the folder of ovni-bpf: %s", option, program,
 			  strerror(-err));
 	return err;
 }
 
-/* Runs the emulator on the trace. 0 if its exit status is 0 or 3, else -errno after a message, of
- * the emulator or of this function. */
-static int emulate(const struct recorder *r)
+/* Runs a program on the trace. 0 if its exit status is 0 or 3, else -errno after a message, of the
+ * program or of this function. `lack`: the consequence of a signal, as a sentence. */
+static int run_on_trace(const struct recorder *r, const char *program, const char *lack)
 {
-	const struct neighbour emulator = {
-		.name = EMULATOR,
+	const struct neighbour neighbour = {
+		.name = program,
 		.args = {r->options->quiet ? "-q" : "--", r->options->quiet ? "--" : r->output.path,
 			 r->options->quiet ? r->output.path : NULL},
 	};
-	int status = neighbour_run(&emulator, &r->signals);
+	int status = neighbour_run(&neighbour, &r->signals);
 
 	if (status == -EINTR)
-		log_error(EMULATOR " was interrupted: the files for Paraver are incomplete");
+		log_error("%s was interrupted: %s", program, lack);
 	else if (status == -ECHILD)
-		log_error(EMULATOR " was killed by a signal");
+		log_error("%s was killed by a signal", program);
 	/* of a trace that has losses: our own status says it, too */
 	if (status == STATUS_LOST)
 		return 0;
@@ -250,7 +251,8 @@ static enum status prepare(struct recorder *r)
 	if (status)
 		return status;
 	if (find_identities(r) || target_find(&r->target, o->pids, o->npids, o->threads) ||
-	    (o->emulate && find_emulator()) || trigger_check(&o->trigger, "/proc") ||
+	    (o->emulate && find_neighbour("--emulate", EMULATOR)) ||
+	    (o->html && find_neighbour("--html", VIEWER)) || trigger_check(&o->trigger, "/proc") ||
 	    find_named(r) || probes_plan(&r->probes, o))
 		return STATUS_FAILED;
 	r->on_trigger = (struct trigger_command){
@@ -964,8 +966,13 @@ static void follow_up(struct recorder *r)
 {
 	signals_hold(&r->signals);
 	if (r->options->emulate) {
-		r->end.emulated = !emulate(r);
+		r->end.emulated =
+			!run_on_trace(r, EMULATOR, "the files for Paraver are incomplete");
 		r->failed |= !r->end.emulated;
+	}
+	if (r->options->html) {
+		r->end.page = !run_on_trace(r, VIEWER, "there is no page");
+		r->failed |= !r->end.page;
 	}
 	if (r->end.overview)
 		show_overview(r);

@@ -301,6 +301,9 @@ void summary_next(const struct summary_end *end)
 		return;
 	if (!end->streams)
 		log_report("next: ovni-report counters %s", trace);
+	else if (end->page)
+		log_report("next: open %s.html in a browser; ovni-report --help lists the reports",
+			   trace);
 	else if (end->emulated)
 		log_report("next: ovni-report --help lists the reports; in Paraver: "
 			   "wxparaver %s/thread.prv",

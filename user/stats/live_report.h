@@ -65,6 +65,7 @@ struct summary_end {
 	int command_status;
 	const char *trace; /* the newest one that is complete; NULL: none */
 	bool emulated;	   /* it has files for Paraver */
+	bool page;	   /* DIR.html has been made of it */
 	int status;	   /* ours */
 	int killed_by;	   /* the signal that ends us instead; 0: none */
 };
