@@ -141,7 +141,7 @@ $(B)/%.o: %.c
 $(USER_OBJS) $(B)/user/cli/main.o: | $(SKELETON)
 
 # Lines by the million: what is inlined and unrolled there pays.
-$(EMU_OBJS) $(TRACE_OBJS) $(call objs,$(wildcard tools/view/*.c)): OPT := $(if $(DEBUG),-Og,-O3)
+$(EMU_OBJS) $(TRACE_OBJS) $(call objs,$(wildcard tools/view/*.c tools/export/*.c)): OPT := $(if $(DEBUG),-Og,-O3)
 
 # The version is in every build of these, so a new commit rebuilds them.
 $(B)/version.stamp: FORCE

@@ -59,7 +59,8 @@ tools = [["dump", "-j", "-"], ["dump", "-x", "-"], ["dump", "-s", "-"], ["top", 
          ["report", "cpu", "-"], ["report", "func", "-"], ["report", "flame", "--svg", "-"],
          ["cut", "--from", "+10ns", "--to", "+50us", "-o", "OUT", "-"],
          ["cut", "--cpu", "0", "-o", "OUT", "-"], ["convert", "-o", "OUT", "-"], ["merge", "-o", "OUT", "-", "-"],
-         ["view", "-o", "OUT.html", "-"], ["view", "--from", "+10ns", "--limit", "1", "-o", "OUT.html", "-"]]
+         ["view", "-o", "OUT.html", "-"], ["view", "--from", "+10ns", "--limit", "1", "-o", "OUT.html", "-"],
+         ["export", "--perfetto", "-o", "OUT.pftrace", "-"], ["export", "--perfetto", "--from", "+10ns", "-o", "OUT.pftrace", "-"]]
 figures_tools = [["check", "-"], ["check", "--json", "-"], ["report", "counters", "-"], ["info", "-"], ["info", "--json", "-"],
                  ["check", "PERF"], ["report", "counters", "PERF"], ["loom", "export", "-o", "OUT", "-"]]
 tools = [t for t in tools if os.access(bin + "/ovni-" + t[0], os.X_OK)]

@@ -110,6 +110,7 @@ PROGRAMS = [
     ("ovni-sort -c IN", "trace", BASIC),
     ("ovni-top IN", "trace", BASIC),
     ("ovni-view -o OUT IN", "trace", BASIC),
+    ("ovni-export --perfetto -o OUT IN", "trace", BASIC),
 ]
 
 

@@ -54,6 +54,7 @@ TABLE = {
     "tools/convert": ("trace/ tools/lib", "cjson/"),
     "tools/cut": ("trace/ tools/lib", "cjson/"),
     "tools/dump": ("trace/ tools/lib", "cjson/"),
+    "tools/export": ("trace/ tools/lib", "cjson/"),
     "tools/merge": ("trace/ tools/lib", "cjson/"),
     "tools/pallas": ("trace/ tools/lib", "cjson/"),
     "tools/findings": ("trace/ tools/lib", ""),

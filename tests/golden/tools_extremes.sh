@@ -52,6 +52,8 @@ try sort --all
 try cut -o "$T/cut" --from +1s
 try view -o "$T/view.html"
 try view --from +1s -o "$T/view.html"
+try export --perfetto -o "$T/export.pftrace"
+try export --perfetto --from +1s -o "$T/export.pftrace"
 try emu -q -o "$T/out"
 try emu -q --tolerant -o "$T/out"
 try merge -o "$T/merged" "$T/t"

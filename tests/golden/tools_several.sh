@@ -30,6 +30,7 @@ for report in latency preempt wake timehist cpu func flame; do refused "$all" ov
 refused "$all" ovni-dump r
 refused "$all" ovni-top r
 refused "$all" ovni-view r
+refused "$all" ovni-export --perfetto r
 refused "$all" ovni-sort r
 refused "$all" ovni-sort -c r
 refused "$all" ovni-check r

@@ -169,7 +169,7 @@ PROGRAMS = [  # words; T: the trace, K: another whole trace, O: output, P: page
     ["ovni-merge", "--others", "-o", "O", "K", "T"], ["ovni-pallas", "export", "T", "O"],
     ["ovni-loom", "export", "-o", "O", "T"], ["ovni-convert", "--drop-unknown", "-o", "O", "T"],
     ["ovni-convert", "--modernise", "-o", "O", "T"],
-    ["ovni-view", "-o", "P", "T"],
+    ["ovni-view", "-o", "P", "T"], ["ovni-export", "--perfetto", "-o", "P", "T"],
 ]
 
 

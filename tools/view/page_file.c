@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/view/page_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "tools/lib/new_file.h"
 #include "tools/view/page_source.h"
 #include "trace/base/log.h"
-#include "trace/base/text.h"
-#include "trace/ovni/stream.h"
 
 int page_file_init(struct page_file *page, int level)
 {
@@ -88,60 +83,43 @@ lack:
 	return log_no_memory("for the page");
 }
 
-static int write_section(int fd, const struct page_section *section)
+static int write_section(struct new_file *file, const struct page_section *section)
 {
 	static const char end[] = "</script>\n";
 	char begin[96];
 	int n = snprintf(begin, sizeof(begin),
 			 "<script type=\"application/octet-stream\" data-kind=\"%s\">",
 			 section->kind);
-	int err = write_all(fd, begin, (size_t)n);
+	int err = new_file_write(file, begin, (size_t)n);
 
 	if (err)
 		return err;
-	err = write_all(fd, section->text, section->size);
-	return err ? err : write_all(fd, end, sizeof(end) - 1);
+	err = new_file_write(file, section->text, section->size);
+	return err ? err : new_file_write(file, end, sizeof(end) - 1);
 }
 
-static int write_sections(const struct page_file *page, int fd)
+static int write_sections(const struct page_file *page, struct new_file *file)
 {
-	int err = write_all(fd, page_source, page_source_size);
+	int err = new_file_write(file, page_source, page_source_size);
 
 	for (size_t i = 0; i < page->n && err == 0; i++)
-		err = write_section(fd, &page->sections[i ? i - 1 : page->n - 1]);
+		err = write_section(file, &page->sections[i ? i - 1 : page->n - 1]);
 	if (err)
 		return err;
-	return write_all(fd, PAGE_END, sizeof(PAGE_END) - 1);
+	return new_file_write(file, PAGE_END, sizeof(PAGE_END) - 1);
 }
 
 int page_file_write(const struct page_file *page, const char *path)
 {
-	char *temporary = xasprintf("%s.%ld.part", path, (long)getpid());
-	struct stat st;
-	int fd = -1, err;
+	struct new_file file;
+	int err = new_file_open(&file, path);
 
-	if (!temporary)
-		return log_no_memory("for the name of the page");
-	/* a device or a pipe is not replaced by a file */
-	if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
-		err = S_ISDIR(st.st_mode) ? -EISDIR : -EEXIST;
-		goto out;
-	}
-	fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-	if (fd < 0) {
-		err = -errno;
-		goto out;
-	}
-	err = write_sections(page, fd);
-	if (close(fd) < 0 && err == 0)
-		err = -errno;
-	if (err == 0 && rename(temporary, path) < 0)
-		err = -errno;
 	if (err)
-		unlink(temporary);
+		goto out;
+	err = write_sections(page, &file);
+	if (!err)
+		err = new_file_finish(&file);
 out:
-	if (err)
-		log_error("cannot write '%s': %s", path, strerror(-err));
-	free(temporary);
+	new_file_abandon(&file);
 	return err;
 }

@@ -1,0 +1,172 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# ovni-export --perfetto: the file, read by a decoder of protobuf, has the runs, waits and slices of
+# ovni-report, each to the ns: of a made trace of two looms, of its parts, and of traces of other
+# programs; reasons, wakers, losses, births and deaths; hostile names; a damaged trace, a full disk.
+set -eu
+fail() { echo "$1"; cat "$T/said"; exit 1; }
+export_() { # WANTED_STATUS ARGUMENTS...
+	local want=$1 status=0
+	shift
+	"$B/bin/ovni-export" --perfetto "$@" >"$T/said" 2>&1 || status=$?
+	[ $status = "$want" ] || fail "ovni-export $*: status $status, expected $want"
+}
+reader() { python3 -B "$S/tests/golden/perfetto_file.py" "$@" >"$T/said" 2>&1 || fail "$*"; }
+cd "$T"
+python3 "$S/tests/golden/tools_make.py" trace <<'END'
+thread n 1 7 bpf.name="busy" bpf.command=["/bin/busy","-x"] bpf.session={"lost":"7","hostname":"h","kernel":"6.1.0","t0":"900","t1":"9900","cpus":[{"index":0,"cpu":0,"ns":{"other":"0"}},{"index":1,"cpu":1,"ns":{"other":"5"}}]} ovni.mark={"0":{"title":"Function","chan_type":"stack","labels":{"1":"solve","2":"inner"}},"5":{"title":"Counter","chan_type":"single"}} bpf.names={"99":"outside"}
+1000 OHx i32:0 i32:-1 u64:0
+1500 OM[ i64:1 i32:0
+1600 OM[ i64:2 i32:0
+1700 OM[ i64:1 i32:0
+1800 OM] i64:1 i32:0
+1900 OM] i64:2 i32:0
+2000 OHp u16:6 i32:8
+2000 OHw i32:-1
+3000 OAs i32:1
+3000 OHr
+3200 OHC i32:1 u64:9
+3300 OHp u16:3 i32:99
+4000 OHw i32:-2
+4100 OHr
+4150 OM= i64:-7 i32:5
+4200 OHp u16:7 i32:0
+4200 OHw i32:-1
+4300 OHr
+4400 OM[ i64:5 i32:92
+4450 OM[ i64:1 i32:0
+4500 OHp u16:11 i32:-1
+4600 OM] i64:5 i32:92
+4700 OHw i32:0
+4701 OHr
+4800 OM= i64:8 i32:5
+5000 OHp u16:12 i32:99
+5000 OHw i32:-1
+6000 OHr
+6500 OM] i64:1 i32:0
+7000 OHp u16:1 i32:0
+7100 OHw i32:8
+7200 OHr
+7250 OM] i64:1 i32:0
+7300 OHe
+thread n 1 8 bpf.name="\"\u001b[31m\u202e"
+1000 OHx i32:-1 i32:-1 u64:0
+1000 OHp u16:0 i32:0
+1800 OHw i32:7
+2001 OAs i32:0
+2001 OHr
+2500 OHp u16:1 i32:0
+2600 OHw i32:99
+2700 OHr
+2800 OHp u16:2 i32:7
+2900 OHw i32:7
+3000 OHr
+7150 OHp u16:5 i32:0
+thread n 1 9 bpf.name="child" bpf.exit={"status":0}
+3900 OHx i32:3 i32:7 u64:0
+3950 MR[
+4000 MR]
+4100 OHp u16:4 i32:0
+4200 OHw i32:0
+4300 OHr
+4400 OHe
+thread n 2 9 bpf.name="again"
+8000 OHx i32:3 i32:-1 u64:0
+8100 OHp u16:9 i32:0
+thread m 1 7 bpf.name="second_loom"
+2000 OHx i32:0 i32:-1 u64:0
+2100 KCO u16:1 i32:8
+2300 KCI i32:1
+2400 KCO u16:1 i32:0
+2500 OM[ i64:1 i32:0
+2800 KCI i32:0
+9500 OHe
+END
+sed -i 's/"again"/"a\xffgain"/' trace/loom.n/proc.2/thread.9/stream.json
+export_ 3 trace
+grep -q 'warning: trace is incomplete: the recorder lost 7 events' said || fail "losses"
+[ -s trace.pftrace ] || fail "no file"
+reader trace.pftrace trace "$B/bin"
+[ "$(cat said)" = '16 runs, 10 waits, 10 slices agree with ovni-report' ] || fail "the counts"
+python3 -B - "$S/tests/golden" <<'PYTHON' >said 2>&1 || fail "the content of the file"
+import sys
+sys.path.insert(0, sys.argv[1])
+from perfetto_file import File, Times
+
+file = File("trace.pftrace")
+# looms in the order of their names; CPU 1 of n had other threads, so its time without a thread is not idle
+assert [name for name, _ in file.machines.values()] == ["m", "n"], file.machines
+used = {cpu: {task for _, _, task in switches} for (machine, cpu), switches in file.switches.items() if machine == 1}
+assert 4194306 in used[1] and used[0] == {0, 7, 8}, used
+assert {switches[-1][0] for key, switches in file.switches.items() if key[1] != 1023} == {9900}
+assert {switches[0][0] for switches in file.switches.values()} == {900}
+# names, also of an id that is used again; text of a trace is printable
+assert file.processes[1, 1] == ["/bin/busy", "-x"] and file.threads[1, 7] == (1, "busy")
+assert file.threads[1, 8][1] == '"\\x1b[31m\u202e', file.threads
+assert file.threads[1, 9] == (2, "a\\xffgain") and file.born == {(1, 9): 3200} and file.freed == {(1, 9): 4401}
+# each reason as the state of Linux, and each wake-up with its kind of waker
+states = Times(file).states
+assert states == {1: 5, 0: 3, 256: 2, 2: 2, 8: 1, 4: 1, 16: 1, 128: 1}, states
+assert file.blocked == {0: 1, 1: 1}, file.blocked
+assert sorted(file.wakings[1, 7]) == [(4000, "interrupt", 1023), (4700, "tid", 0), (7100, "cpu", 0)], file.wakings
+assert sorted(file.wakings[1, 8]) == [(1800, "cpu", 0), (2600, "tid", 99), (2900, "tid", 7)], file.wakings
+# losses: two marks of ours say 5, the session 7: the rest stands at the end
+lost = {(name, begin, end): notes["records"] for _, name, begin, end, notes in file.slices if "records" in notes}
+assert lost == {("5 lost", 4400, 4600): 5, ("2 lost", 9500, 9900): 2}, lost
+assert file.lost == {(1, 1)}, file.lost
+# what is open at the end says so; a single mark holds until the next one
+assert sorted(s[1:4] for s in file.slices if "open_at_end" in s[4]) == [("8", 4800, 7300), ("solve", 2500, 9500)], file.slices
+PYTHON
+
+# Parts: each stands alone; together they have all the time.
+export_ 3 --from 2050 --to 4460 -o part.pftrace trace
+reader --check part.pftrace
+python3 -B - "$S/tests/golden" <<'PYTHON' >said 2>&1 || fail "the content of a part"
+import sys
+sys.path.insert(0, sys.argv[1])
+from perfetto_file import File
+
+file = File("part.pftrace")
+assert {s[0][0] for s in file.switches.values()} == {2050}
+assert {s[-1][0] for key, s in file.switches.items() if key[1] != 1023} == {4460}
+assert file.switches[1, 0][1] == (2050, 0, 8), file.switches # runs when the part begins
+assert sorted(s[2:4] for s in file.slices if s[1] == "solve") == [(2050, 4460), (2500, 4460), (4450, 4460)], file.slices
+PYTHON
+
+# Traces of other programs, of all models.
+for name in syn-random-06 syn-kernel-switches syn-nodes-tampi-mpi-nosv-random; do
+	export_ 0 -o v.pftrace "$CONFORMANCE/emu/$name/trace"
+	reader --check v.pftrace
+done
+
+# Damage: the part before it; no events; outputs that are not regular files; a full disk.
+cp -r trace cut
+truncate -s -5 cut/loom.n/proc.1/thread.7/stream.obs
+export_ 1 cut
+grep -q 'the file ends where the trace is damaged' said || fail "damage"
+reader --check cut.pftrace
+printf 'thread n 1 1\n' | python3 "$S/tests/golden/tools_make.py" none
+export_ 1 none
+grep -q 'none: no event to export' said && [ ! -e none.pftrace ] || fail "no event"
+export_ 1 --from 99999 -o late.pftrace trace
+grep -q 'no event in the part that is asked for' said && [ ! -e late.pftrace ] || fail "an empty part"
+mkdir folder.pftrace
+export_ 1 -o folder.pftrace trace
+export_ 1 -o /dev/null trace
+export_ 1 -o absent/file.pftrace trace
+ln -s elsewhere link.pftrace
+export_ 1 -o link.pftrace trace
+[ ! -e elsewhere ] || fail "a link was followed"
+echo old >old.pftrace
+(
+	trap '' XFSZ
+	ulimit -f 0
+	status=0
+	text=$("$B/bin/ovni-export" --perfetto -o old.pftrace trace 2>&1) || status=$?
+	[ $status = 1 ] && [[ $text == *"cannot write 'old.pftrace'"* ]]
+) || fail "a full disk"
+[ "$(cat old.pftrace)" = old ] && [ "$(find . -name '*.part')" = '' ] || fail "half a file is left"
+status=0
+"$B/bin/ovni-export" trace >said 2>&1 || status=$?
+[ $status = 2 ] && grep -q 'no format is chosen' said || fail "no format"

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * formats: the formats that ovni-export writes, one file each.
+ *
+ * In: an open trace and the part that is asked for; out: a file, complete or none. A writer walks
+ * the trace once (trace/states/intervals.h), and its memory follows threads.
+ */
+#ifndef TOOLS_EXPORT_FORMATS_H
+#define TOOLS_EXPORT_FORMATS_H
+
+#include "tools/lib/filter.h"
+
+struct export_request {
+	const char *path;   /* of the trace */
+	const char *output; /* of the file */
+	struct source *source;
+	struct filter *filter; /* started */
+	uint64_t split;	       /* bytes after which another file begins; 0: never */
+	bool damaged;	       /* set: the trace is damaged, and the file ends there */
+};
+
+/* Perfetto's own format. Specification: perfetto.md. Returns 0, or -errno after one message. */
+int export_perfetto(struct export_request *request) __attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,613 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * perfetto: a trace as a file for Perfetto.
+ *
+ * In: the walk over a trace (intervals.h); out: one file, or one of each part: parts are files that
+ * stand alone. This file writes clocks, machines, processes and threads, decides what an event
+ * means for the scheduling (perfetto_sched.h) and the slices (perfetto_slices.h), and begins and
+ * ends parts. Specification: perfetto.md.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/export/formats.h"
+#include "tools/export/perfetto_sched.h"
+#include "tools/export/perfetto_slices.h"
+#include "trace/analysis/function_calls.h"
+#include "trace/analysis/waits.h"
+#include "trace/base/log.h"
+#include "trace/base/text.h"
+
+#define SUFFIX	     ".pftrace"
+#define CLOCK_LIMIT  (1ll << 62) /* ns */
+#define LARGE	     100000000	 /* bytes: browsers take long for more */
+#define KERNEL_OTHER "5.11" /* of traces that do not say it: what a state means follows from it */
+#define KTHREADD     2
+
+struct exported_thread { /* of a stream */
+	uint32_t part;	 /* in whose process tree it is */
+	bool begun, ended, freed;
+	bool gap; /* a mark of lost events is open, */
+	int64_t gap_at;
+	uint64_t gap_count;
+};
+
+struct exporter {
+	struct export_request *request;
+	struct subjects subjects;
+	struct perfetto_file file;
+	struct perfetto_sched sched;
+	struct perfetto_slices slices;
+	struct exported_thread *threads;
+	uint32_t *alive;     /* of each process: threads that have not ended */
+	uint64_t *gaps;	     /* of each loom: events lost, by the marks */
+	uint32_t part;	     /* the number of the present one, from 1 */
+	bool open;	     /* a part is */
+	bool done;	     /* the last part has ended */
+	int64_t first, last; /* clocks of the wanted part of the trace */
+	int64_t now;
+	uint64_t bytes; /* of the finished parts */
+};
+
+/* ---- processes and threads ---- */
+
+static void put_process(struct bytes *b, const struct subjects *s, uint32_t stream)
+{
+	const struct subject_thread *thread = &s->threads[stream];
+	const struct subject_process *process = &s->processes[thread->process];
+	const char *name =
+		process->leader == NO_SUBJECT ? thread->name : s->threads[process->leader].name;
+	size_t part = pb_begin(b, 1);
+
+	pb_uint(b, 1, (uint64_t)process->number);
+	if (thread->kernel)
+		pb_uint(b, 2, KTHREADD);
+	else if (process->parent)
+		pb_uint(b, 2, (uint64_t)process->parent);
+	for (size_t i = 0; i < process->ncommand; i++)
+		pb_text(b, 3, process->command[i]);
+	if (!process->ncommand)
+		pb_text(b, 3, name);
+	if (process->ncommand < 2) /* the name of a process of one word ends at its first blank */
+		pb_text(b, 3, "");
+	pb_end(b, part);
+}
+
+static void put_thread(struct bytes *b, const struct subjects *s, uint32_t stream)
+{
+	const struct subject_thread *thread = &s->threads[stream];
+	size_t part = pb_begin(b, 2);
+
+	pb_uint(b, 1, (uint64_t)thread->number);
+	pb_text(b, 2, thread->name);
+	pb_uint(b, 3, (uint64_t)s->processes[thread->process].number);
+	pb_end(b, part);
+}
+
+static void put_packet(struct exporter *x, const struct subject_loom *loom)
+{
+	perfetto_file_put(&x->file, loom->number + 1, loom->number);
+}
+
+/* A thread that the first process tree does not have. */
+static void name_thread(struct exporter *x, uint32_t stream, int64_t clock)
+{
+	struct bytes *b = &x->file.packet;
+	size_t tree;
+
+	if (!x->open || x->threads[stream].part == x->part)
+		return;
+	x->threads[stream].part = x->part;
+	pb_uint(b, PACKET_TIMESTAMP, (uint64_t)clock);
+	tree = pb_begin(b, PACKET_PROCESS_TREE);
+	put_process(b, &x->subjects, stream);
+	put_thread(b, &x->subjects, stream);
+	pb_end(b, tree);
+	put_packet(x, &x->subjects.looms[x->subjects.threads[stream].loom]);
+}
+
+/* Whether the next event of a stream is the birth of its thread, by a thread of the trace. */
+static bool is_born_later(const struct exporter *x, uint32_t stream)
+{
+	const struct event *first = &x->request->source->streams[stream].ev;
+	int32_t creator;
+
+	if (x->threads[stream].begun || !first->size || event_mcv(first) != MCV('O', 'H', 'x') ||
+	    first->payload_size < 8 || get_i32(first->payload) < 0)
+		return false;
+	creator = get_i32(first->payload + 4);
+	return creator > 0 && state_walk_find(&x->subjects.walk, stream, creator) >= 0;
+}
+
+static bool is_in_tree(const struct exporter *x, uint32_t stream)
+{
+	const struct exported_thread *t = &x->threads[stream];
+
+	if (!x->request->filter->streams[stream] || t->ended || is_born_later(x, stream))
+		return false;
+	return t->begun || x->subjects.threads[stream].same == stream;
+}
+
+static void put_tree(struct exporter *x, uint32_t loom, int64_t clock)
+{
+	struct subjects *s = &x->subjects;
+	struct bytes *b = &x->file.packet;
+	bool kernel = false;
+	size_t tree, part;
+
+	pb_uint(b, PACKET_TIMESTAMP, (uint64_t)clock);
+	tree = pb_begin(b, PACKET_PROCESS_TREE);
+	for (uint32_t i = 0; i < s->source->trace.nstreams; i++) {
+		const struct subject_thread *thread = &s->threads[i];
+		uint32_t leader = s->processes[thread->process].leader;
+
+		if (thread->loom != loom || !is_in_tree(x, i))
+			continue;
+		x->threads[i].part = x->part;
+		kernel |= thread->kernel;
+		if (leader == i || leader == NO_SUBJECT || !is_in_tree(x, leader))
+			put_process(b, s, i);
+		put_thread(b, s, i);
+	}
+	if (kernel) {
+		part = pb_begin(b, 1);
+		pb_uint(b, 1, KTHREADD);
+		pb_text(b, 3, "kthreadd");
+		pb_end(b, part);
+	}
+	pb_end(b, tree);
+	put_packet(x, &s->looms[loom]);
+}
+
+/* ---- machines ---- */
+
+static void put_clock(struct bytes *b, unsigned id, int64_t clock)
+{
+	size_t part = pb_begin(b, 1);
+
+	pb_uint(b, 1, id);
+	pb_uint(b, 2, (uint64_t)clock);
+	pb_end(b, part);
+}
+
+static void put_machine(struct exporter *x, uint32_t number, int64_t clock)
+{
+	const struct subject_loom *loom = &x->subjects.looms[number];
+	struct bytes *b = &x->file.packet;
+	uint32_t cpus = 0;
+	size_t part, names;
+
+	pb_uint(b, PACKET_FLAGS, FLAG_BEGIN);
+	part = pb_begin(b, PACKET_CLOCKS);
+	put_clock(b, CLOCK_BOOT_ID, clock);
+	put_clock(b, CLOCK_MONOTONIC_ID, clock);
+	pb_uint(b, 2, CLOCK_MONOTONIC_ID);
+	pb_end(b, part);
+	put_packet(x, loom);
+
+	for (size_t i = 0; i < x->subjects.ncpus; i++)
+		cpus += x->subjects.cpus[i].loom == number;
+	part = pb_begin(b, PACKET_SYSTEM);
+	names = pb_begin(b, 1);
+	pb_text(b, 1, "Linux");
+	pb_text(b, 2, loom->shown);
+	pb_text(b, 3, loom->kernel ? loom->kernel : KERNEL_OTHER);
+	if (loom->machine)
+		pb_text(b, 4, loom->machine);
+	pb_end(b, names);
+	pb_uint(b, 8, cpus);
+	pb_text(b, 17, loom->shown);
+	pb_end(b, part);
+	put_packet(x, loom);
+	put_tree(x, number, clock);
+}
+
+/* ---- parts ---- */
+
+/* The name of a part: "trace-1.pftrace"; for free(). NULL without memory. */
+static char *part_name(const char *output, uint32_t part)
+{
+	size_t length = strlen(output), end = strlen(SUFFIX);
+
+	if (length > end && strcmp(output + length - end, SUFFIX) == 0)
+		return xasprintf("%.*s-%" PRIu32 "%s", (int)(length - end), output, part, SUFFIX);
+	return xasprintf("%s-%" PRIu32, output, part);
+}
+
+static int begin_part(struct exporter *x, int64_t clock)
+{
+	const struct export_request *request = x->request;
+	char *name;
+	int err;
+
+	x->part++;
+	name = request->split ? part_name(request->output, x->part) : strdup(request->output);
+	if (!name)
+		return log_no_memory("for the name of the output");
+	err = perfetto_file_open(&x->file, name);
+	free(name);
+	if (err)
+		return err;
+	x->open = true;
+	for (uint32_t number = 0; number < x->subjects.nlooms; number++)
+		for (uint32_t i = 0; i < x->subjects.nlooms; i++)
+			if (x->subjects.looms[i].number == number)
+				put_machine(x, i, clock);
+	perfetto_sched_begin(&x->sched, clock);
+	perfetto_slices_begin(&x->slices, clock);
+	return 0;
+}
+
+static int end_part(struct exporter *x, int64_t clock)
+{
+	int err;
+
+	perfetto_slices_end(&x->slices, clock);
+	perfetto_sched_end(&x->sched, clock);
+	x->open = false;
+	if (x->sched.lack || x->slices.lack)
+		return log_no_memory("while exporting %s", x->request->path);
+	err = perfetto_file_finish(&x->file);
+	if (err)
+		return err;
+	x->bytes += x->file.size;
+	new_file_abandon(&x->file.file);
+	return 0;
+}
+
+/* Losses that no mark has: nothing was recorded after them. */
+static void put_last_gaps(struct exporter *x, int64_t clock)
+{
+	for (uint32_t i = 0; i < x->subjects.nlooms; i++)
+		if (x->subjects.looms[i].lost > x->gaps[i])
+			perfetto_slices_gap(&x->slices, i, NO_SUBJECT, x->now, clock,
+					    x->subjects.looms[i].lost - x->gaps[i]);
+}
+
+static int finish(struct exporter *x)
+{
+	int64_t end = x->subjects.t1 > x->now ? x->subjects.t1 : x->now;
+
+	if (!x->part) {
+		log_error("%s: no event in the part that is asked for", x->request->path);
+		return -ENODATA;
+	}
+	if (end > x->last)
+		end = x->last;
+	if (end < x->now)
+		end = x->now;
+	if (end > CLOCK_LIMIT)
+		end = CLOCK_LIMIT;
+	if (!x->done)
+		put_last_gaps(x, end);
+	return end_part(x, end);
+}
+
+/* ---- events ---- */
+
+/* The threads with the id of this one have ended: Linux uses it again. */
+static void free_same(struct exporter *x, uint32_t stream, int64_t clock)
+{
+	for (uint32_t i = x->subjects.threads[stream].same; i != stream;
+	     i = x->subjects.threads[i].same) {
+		struct exported_thread *t = &x->threads[i];
+		int64_t left = x->sched.threads[i].left;
+
+		if (!t->begun || t->freed)
+			continue;
+		t->freed = t->ended = true;
+		perfetto_sched_free(&x->sched, i, left >= clock - 1 ? left + 1 : clock - 1);
+	}
+}
+
+static void begin_thread(struct exporter *x, uint32_t stream, int64_t clock)
+{
+	x->threads[stream].begun = true;
+	if (x->threads[stream].part == x->part && x->open)
+		return;
+	free_same(x, stream, clock);
+	name_thread(x, stream, clock);
+}
+
+static void create_thread(struct exporter *x, const struct intervals *intervals, uint32_t stream,
+			  const struct event *ev)
+{
+	int64_t child = wait_newborn(intervals, stream, ev);
+
+	if (child < 0 || x->threads[child].begun || !x->request->filter->streams[child] ||
+	    x->subjects.looms[x->subjects.threads[child].loom].accelerator ||
+	    get_i32(x->request->source->streams[child].ev.payload) < 0)
+		return;
+	free_same(x, (uint32_t)child, ev->clock);
+	perfetto_sched_newborn(&x->sched, stream, (uint32_t)child, ev->clock);
+	name_thread(x, (uint32_t)child, ev->clock + 1);
+}
+
+/* The thread of a stream has ended: its id is free, that of a process once all its threads are. */
+static void end_thread(struct exporter *x, uint32_t stream, int64_t clock)
+{
+	struct subject_thread *thread = &x->subjects.threads[stream];
+	const struct subject_process *process = &x->subjects.processes[thread->process];
+	int64_t left = x->sched.threads[stream].left;
+	uint32_t gone = stream;
+
+	x->threads[stream].ended = true;
+	x->alive[thread->process]--;
+	if (process->leader == stream ||
+	    (process->leader != NO_SUBJECT && x->threads[process->leader].ended &&
+	     !x->threads[process->leader].freed)) {
+		if (process->leader != stream) {
+			x->threads[stream].freed = true;
+			perfetto_sched_free(&x->sched, stream, (left > clock ? left : clock) + 1);
+		}
+		if (x->alive[thread->process])
+			return;
+		gone = process->leader;
+	}
+	x->threads[gone].freed = true;
+	perfetto_sched_free(&x->sched, gone, (left > clock ? left : clock) + 1 + (gone != stream));
+}
+
+static bool is_last_event(const struct stream *stream)
+{
+	return stream->base_offset + (uint64_t)(stream->at - stream->base) >= stream->size;
+}
+
+/* The thread of a stream may be on another CPU now. */
+static void follow(struct exporter *x, const struct intervals *intervals, uint32_t stream,
+		   int64_t clock, bool gone)
+{
+	const struct interval_thread *now = &intervals->threads[stream];
+	struct sched_thread *t = &x->sched.threads[stream];
+	uint32_t cpu = NO_SUBJECT;
+
+	if (x->subjects.looms[x->subjects.threads[stream].loom].accelerator)
+		return;
+	if (now->on && now->interval.cpu >= 0)
+		cpu = perfetto_sched_cpu(&x->sched, stream, now->interval.cpu);
+	if (cpu == t->cpu)
+		return;
+	if (t->cpu != NO_SUBJECT)
+		perfetto_sched_leave(&x->sched, stream, clock,
+				     now->on ? OFF_CPU_YIELDED : now->interval.why, gone);
+	if (cpu != NO_SUBJECT)
+		perfetto_sched_enter(&x->sched, stream, cpu, clock);
+}
+
+static void take_state(struct exporter *x, const struct intervals *intervals, uint32_t stream,
+		       const struct event *ev)
+{
+	bool ends = ev->value == 'e' && x->subjects.threads[stream].exits &&
+		    is_last_event(&x->request->source->streams[stream]);
+
+	switch (ev->value) {
+	case 'C':
+		create_thread(x, intervals, stream, ev);
+		return;
+	case 'w':
+		if (!intervals->threads[stream].on)
+			perfetto_sched_wake(&x->sched, stream, ev->clock,
+					    ev->payload_size >= 4 ? get_i32(ev->payload) : 0);
+		return;
+	case 'e':
+		perfetto_slices_close(&x->slices, stream, ev->clock);
+		break;
+	default:
+		break;
+	}
+	follow(x, intervals, stream, ev->clock, ends);
+	if (ends)
+		end_thread(x, stream, ev->clock);
+}
+
+static void take_gap(struct exporter *x, const struct intervals *intervals, uint32_t stream,
+		     const struct event *ev)
+{
+	struct exported_thread *t = &x->threads[stream];
+	uint32_t loom = x->subjects.threads[stream].loom, cpu = NO_SUBJECT;
+	int32_t index = intervals->walk.threads[stream].cpu;
+
+	if (ev->value == '[' && !t->gap) {
+		t->gap = true;
+		t->gap_at = ev->clock;
+		t->gap_count = get_u64(ev->payload);
+	}
+	if (ev->value != ']' || !t->gap)
+		return;
+	t->gap = false;
+	if (t->gap_count > CLOCK_LIMIT) /* of a damaged trace */
+		t->gap_count = CLOCK_LIMIT;
+	if (x->gaps[loom] < CLOCK_LIMIT)
+		x->gaps[loom] += t->gap_count;
+	if (index >= 0 && !x->subjects.looms[loom].accelerator)
+		cpu = perfetto_sched_cpu(&x->sched, stream, index);
+	perfetto_slices_gap(&x->slices, loom, cpu, t->gap_at, ev->clock, t->gap_count);
+	if (cpu != NO_SUBJECT)
+		perfetto_sched_lost(&x->sched, cpu);
+}
+
+/* A single mark: its value holds until the next one. */
+static void take_single(struct exporter *x, uint32_t stream, const struct event *ev)
+{
+	int64_t value = get_i64(ev->payload);
+	int32_t type = get_i32(ev->payload + 8);
+	struct slice_track *track = perfetto_slices_track(&x->slices, stream, type, 1);
+
+	if (!track)
+		return;
+	if (track->depth)
+		perfetto_slices_pop(&x->slices, track, ev->clock, track->open[0].value);
+	perfetto_slices_push(&x->slices, track, ev->clock, value,
+			     subjects_label(&x->subjects, type, value));
+}
+
+static void take_region(struct exporter *x, uint32_t stream, const struct event *ev)
+{
+	struct function function;
+	enum catalog_action action = function_event(ev, &function);
+	struct slice_track *track;
+	const char *label;
+
+	if (action != ACTION_PUSH && action != ACTION_POP)
+		return;
+	track = perfetto_slices_track(&x->slices, stream, function.type,
+				      function.type < 0 ? function.value >> 32 : 0);
+	if (!track)
+		return;
+	if (action == ACTION_POP) {
+		perfetto_slices_pop(&x->slices, track, ev->clock, function.value);
+		return;
+	}
+	label = function.type < 0 ? catalog_find(event_mcv(ev), NULL)->label
+				  : subjects_label(&x->subjects, function.type, function.value);
+	perfetto_slices_push(&x->slices, track, ev->clock, function.value, label);
+}
+
+static void take_mark(struct exporter *x, const struct intervals *intervals, uint32_t stream,
+		      const struct event *ev)
+{
+	if (ev->payload_size < 12)
+		return;
+	if (get_i32(ev->payload + 8) == MARK_TYPE_LOST)
+		take_gap(x, intervals, stream, ev);
+	else if (ev->value == '=')
+		take_single(x, stream, ev);
+	else
+		take_region(x, stream, ev);
+}
+
+/* A thread is moved to another CPU by itself, or by another one. */
+static void take_move(struct exporter *x, const struct intervals *intervals, uint32_t stream,
+		      const struct event *ev)
+{
+	int64_t moved = stream;
+
+	if (ev->value == 'r')
+		moved = ev->payload_size < 8 ? -1
+					     : state_walk_find(&intervals->walk, stream,
+							       get_i32(ev->payload + 4));
+	if (moved >= 0 && x->request->filter->streams[moved])
+		follow(x, intervals, (uint32_t)moved, ev->clock, false);
+}
+
+static int keep_parts(struct exporter *x, int64_t clock)
+{
+	int err;
+
+	if (clock > x->last) {
+		x->done = true;
+		return -ECANCELED;
+	}
+	if (!x->open && clock >= x->first)
+		return begin_part(x, x->first > x->subjects.t0 ? x->first : x->subjects.t0);
+	if (!x->request->split || x->file.size < x->request->split || clock <= x->now)
+		return 0;
+	err = end_part(x, clock);
+	return err ? err : begin_part(x, clock);
+}
+
+static int take_event(void *arg, const struct intervals *intervals, uint32_t stream,
+		      const struct event *ev)
+{
+	struct exporter *x = arg;
+	int err;
+
+	if (ev->clock > CLOCK_LIMIT) {
+		log_error("%s: clock %" PRId64 ": Perfetto knows clocks up to %lld",
+			  x->request->source->trace.streams[stream], ev->clock, CLOCK_LIMIT);
+		return -ERANGE;
+	}
+	err = keep_parts(x, ev->clock);
+	if (err)
+		return err;
+	x->now = ev->clock;
+	if (!x->request->filter->streams[stream])
+		return 0;
+	if (!x->threads[stream].begun)
+		begin_thread(x, stream, ev->clock);
+	if (ev->model == 'O' && ev->category == 'H')
+		take_state(x, intervals, stream, ev);
+	else if (ev->model == 'O' && ev->category == 'M')
+		take_mark(x, intervals, stream, ev);
+	else if (ev->model == 'O' && ev->category == 'A')
+		take_move(x, intervals, stream, ev);
+	else if (ev->model == 'K' && ev->category == 'C')
+		follow(x, intervals, stream, ev->clock, false);
+	else if (ev->model != 'O')
+		take_region(x, stream, ev);
+	return x->file.error;
+}
+
+static int start(struct exporter *x)
+{
+	int err = subjects_init(&x->subjects, x->request->source);
+
+	if (err)
+		return err;
+	x->threads = calloc(x->request->source->trace.nstreams + 1, sizeof(*x->threads));
+	x->alive = calloc(x->subjects.nprocesses + 1, sizeof(*x->alive));
+	x->gaps = calloc(x->subjects.nlooms + 1, sizeof(*x->gaps));
+	if (!x->threads || !x->alive || !x->gaps)
+		return log_no_memory("for %zu threads", x->request->source->trace.nstreams);
+	for (size_t i = 0; i < x->subjects.nprocesses; i++)
+		x->alive[i] = x->subjects.processes[i].threads;
+	err = perfetto_sched_init(&x->sched, &x->subjects, &x->file);
+	return err ? err : perfetto_slices_init(&x->slices, &x->subjects, &x->file);
+}
+
+static void report(const struct exporter *x)
+{
+	const char *output = x->request->output;
+
+	log_info("%s: %" PRIu64 " %s, %" PRIu64 " %s, %" PRIu64 " %s, %.1f MB", output,
+		 x->sched.switches, plural(x->sched.switches, "switch", "switches"),
+		 x->sched.wakings, plural(x->sched.wakings, "wake-up", "wake-ups"),
+		 x->slices.slices, plural(x->slices.slices, "slice", "slices"),
+		 (double)x->bytes / 1e6);
+	if (x->sched.overlaps)
+		log_warn("%s: %" PRIu64 " %s by another thread on the same CPU: Perfetto shows one "
+			 "thread at a time",
+			 output, x->sched.overlaps,
+			 plural(x->sched.overlaps, "run is cut short", "runs are cut short"));
+	if (x->part == 1 && x->bytes > LARGE)
+		log_warn("%s: %.0f MB are much for a browser: choose a part with --from, --to or "
+			 "--comm, or use --split",
+			 output, (double)x->bytes / 1e6);
+}
+
+int export_perfetto(struct export_request *request)
+{
+	static const struct interval_listener listener = {.event = take_event};
+	struct exporter x = {
+		.request = request, .first = request->filter->first, .last = request->filter->last};
+	struct intervals intervals = {0};
+	int err = start(&x);
+
+	if (err)
+		goto out;
+	err = intervals_walk(&intervals, request->source, &listener, &x);
+	if (err == -ECANCELED && x.done)
+		err = 0;
+	if (err && x.open && !x.file.error && err != -ENOMEM && err != -ERANGE) {
+		request->damaged = true; /* the part before the damage */
+		err = 0;
+	}
+	if (err)
+		goto out;
+	err = finish(&x);
+	if (err)
+		goto out;
+	report(&x);
+out:
+	intervals_fini(&intervals);
+	perfetto_slices_fini(&x.slices);
+	perfetto_sched_fini(&x.sched);
+	perfetto_file_abandon(&x.file);
+	free(x.threads);
+	free(x.alive);
+	free(x.gaps);
+	subjects_fini(&x.subjects);
+	return err;
+}
