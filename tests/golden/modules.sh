@@ -45,7 +45,7 @@ TABLE = {
     "user/probes": (BASE + " trace/ovni trace/catalog bpf user/config user/elf user/host", "bpf/|elfutils/|dwarf"),
     "user/elf": (BASE + " user/host", r"libelf|gelf|elfutils/|dwarf|libiberty/|capstone/|zlib"),
     "user/control": (BASE + " user/host", ""),
-    "user/writer": (BASE + " trace/ovni", ""),
+    "user/writer": (BASE + " trace/ovni user/host", ""),
     "user/config": (BASE + " bpf user/host", "bpf/"),
     "user/host": (BASE, "cap-ng"),
     "tools": (BASE + " trace/ tools/lib", ""),

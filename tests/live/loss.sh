@@ -68,6 +68,8 @@ for mode in stopped rotated; do
 	status=0
 	wait $recorder || status=$?
 	rm gate
+	unread=$(sed -n 's/.* the buffers were not read for \([0-9]*\) ms.*/\1/p' $mode.log)
+	expect "$mode: the time without a read: ${unread:-none} ms" [ "${unread:-0}" -ge 3000 ]
 	[ $mode = rotated ] || { look stopped $status && continue; }
 	[ $status = 3 ] || complain "rotated: status $status instead of 3: $(tail -n 5 rotated.log)"
 	for part in rotated/0*; do

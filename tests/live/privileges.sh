@@ -33,8 +33,9 @@ others=$(find all ! -user 65534 -print -quit)
 [ -z "$others" ] || complain "$others does not belong to the user"
 
 # The threads between the buffers and the disk go before those of a busy machine.
-nice_values() { # PID
-	awk '{ name = $2; sub(/.*\) /, ""); print name, $17 }' /proc/"$1"/task/*/stat | sort -u | tr '\n' ' '
+nice_values() { # PID: name, nice value, and real-time priority and policy if it has one
+	awk '{ name = $2; sub(/.*\) /, ""); print name, $17 ($38 ? " real-time " $38 " " $39 : "") }' \
+		/proc/"$1"/task/*/stat | sort -u | tr '\n' ' '
 }
 "$RECORDER" -a --rotate 200ms -o nice >nice.log 2>&1 &
 recorder=$!
@@ -43,8 +44,10 @@ wait_until grep -q 'nice/0002' nice.log
 values=$(nice_values $recorder)
 kill -INT $recorder
 wait $recorder
+first=-20 # where the kernel gives no real-time priority
+! chrt --rr 1 true 2>/dev/null || first='0 real-time 1 2'
 expect "nice values: $values" \
-	[ "$values" = "(ovni-bpf) 0 (ovni-drain) -20 (ovni-finalizer) -20 (ovni-writer) -20 " ]
+	[ "$values" = "(ovni-bpf) 0 (ovni-drain) $first (ovni-finalizer) -20 (ovni-writer) -20 " ]
 
 # A user in sudo's variables must not gain a place that is root's alone.
 mkdir "$P/roots" && chmod 700 "$P/roots"
@@ -122,7 +125,7 @@ for caps in ,+bpf,+perfmon ,+bpf,+perfmon,+sys_ptrace ,+bpf,+perfmon,+sys_ptrace
 	OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1 WORKLOAD_GATE=$PWD/gate WORKLOAD_REPORT=/dev/null \
 		setpriv --reuid 65533 --regid 65533 --clear-groups "$P/bin/sleepers" -n 2 -s 400 &
 	target=$!
-	rm -rf others
+	rm -rf others others.log # the wait must not find the lines of the one before
 	with_caps $caps "$P/bin/ovni-bpf" -o others -p $target >others.log 2>&1 &
 	recorder=$!
 	wait_recording others $recorder

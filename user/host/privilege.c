@@ -6,6 +6,7 @@
 #include <grp.h>
 #include <limits.h>
 #include <pwd.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -337,6 +338,16 @@ void privilege_raise_priority(void)
 {
 	if (setpriority(PRIO_PROCESS, 0, NICE))
 		log_debug("a thread of the recorder has no priority: %s", strerror(errno));
+}
+
+void privilege_go_first(void)
+{
+	const struct sched_param lowest = {.sched_priority = sched_get_priority_min(SCHED_RR)};
+
+	if (!sched_setscheduler(0, SCHED_RR, &lowest))
+		return;
+	log_debug("a thread of the recorder has no real-time priority: %s", strerror(errno));
+	privilege_raise_priority();
 }
 
 void privilege_drop_all(void)

@@ -82,10 +82,15 @@ enum privilege_need {
 int privilege_drop(const struct identity *identity, enum privilege_need need)
 	__attribute__((warn_unused_result));
 
-/* Gives the calling thread the nice value -20, for it and the threads that it starts: on a busy
- * machine a thread of usual priority comes too late, and events are lost. Without CAP_SYS_NICE
- * nothing changes. */
+/*
+ * The calling thread, and the threads that it starts, go before those of a busy machine; without
+ * CAP_SYS_NICE nothing changes. raise_priority: the nice value -20, for a thread that may need much
+ * time. Where the scheduler groups sessions (autogroup) it has no effect on other sessions.
+ * go_first: the lowest real-time priority, for the thread that must not be late and needs little
+ * time; the nice value where the kernel refuses it.
+ */
 void privilege_raise_priority(void);
+void privilege_go_first(void);
 
 /* The calling thread keeps only its capabilities for `need`. Reports a failure. */
 void privilege_keep(enum privilege_need need);

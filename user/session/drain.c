@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* drain: see drain.h. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
@@ -11,6 +13,7 @@
 #include "user/session/drain.h"
 #include "user/kernel/bpf_load.h"
 #include "user/kernel/rings.h"
+#include "user/host/lock.h"
 #include "user/host/privilege.h"
 #include "user/kernel/snapshot.h"
 #include "user/sink/sink.h"
@@ -21,6 +24,7 @@
 #define INTERVAL_MAX_US 50000
 #define FULL		(1.0 / 8)  /* a ring this full: come twice as often */
 #define EMPTY		(1.0 / 32) /* all rings emptier: half as often */
+#define OVERFLOWN	0.98	   /* a ring this full may have had no space for a record */
 #define QUARTER_SECOND	250000000
 #define SNAPSHOT_TRIES	200
 #define RATE_MAX	64 /* bytes per us */
@@ -52,15 +56,41 @@ static void publish_progress(struct drain *drain, double fullest)
 	}
 }
 
+/* How long this thread was runnable and had no CPU, ns; 0 if the kernel does not count it. */
+static uint64_t time_without_cpu(const struct drain *drain)
+{
+	char text[64] = "", *end;
+	ssize_t n = pread(drain->schedstat_fd, text, sizeof(text) - 1, 0);
+
+	if (n <= 0)
+		return 0;
+	strtoull(text, &end, 10); /* on a CPU */
+	return strtoull(end, NULL, 10);
+}
+
+/* Keeps the longest time between two reads of the rings after which one had overflown. */
+static void note_delay(struct drain *drain, uint64_t now, double fullest)
+{
+	struct drain_delay delay = {.ns = now - drain->read_clock};
+	uint64_t without_cpu = time_without_cpu(drain);
+
+	delay.without_cpu_ns = without_cpu - drain->without_cpu_ns;
+	if (fullest >= OVERFLOWN && drain->read_clock && delay.ns > drain->delay.ns)
+		drain->delay = delay;
+	drain->read_clock = now;
+	drain->without_cpu_ns = without_cpu;
+}
+
 /* Takes the records below the watermark. */
 static int release(struct drain *drain)
 {
-	uint64_t watermark = clock_now() - RINGS_SLACK_NS;
+	uint64_t now = clock_now(), watermark = now - RINGS_SLACK_NS;
 	double fullest;
 	int err;
 
 	rings_refresh(drain->rings);
 	fullest = rings_fullest(drain->rings);
+	note_delay(drain, now, fullest);
 	pthread_mutex_lock(&drain->lock);
 	err = rings_release(drain->rings, watermark, take, drain);
 	drain->released = rings_released(drain->rings);
@@ -69,8 +99,10 @@ static int release(struct drain *drain)
 		err = sink_advance(drain->sink, rings_released(drain->rings));
 	if (fullest > FULL && drain->interval_us > INTERVAL_MIN_US)
 		drain->interval_us /= 2;
-	else if (fullest < EMPTY && drain->interval_us < drain->interval_max_us)
+	else if (fullest < EMPTY)
 		drain->interval_us += drain->interval_us / 2 + 1;
+	if (drain->interval_us > drain->interval_max_us)
+		drain->interval_us = drain->interval_max_us;
 	publish_progress(drain, fullest);
 	return err;
 }
@@ -140,7 +172,8 @@ static void *run(void *arg)
 	struct drain *drain = arg;
 	int err;
 
-	privilege_raise_priority();
+	drain->schedstat_fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+	privilege_go_first();
 	privilege_keep(PRIVILEGE_DRAIN);
 	/* after both, which these threads inherit */
 	if (drain->rings->nrings >= 2 * RINGS_OF_GROUP &&
@@ -164,6 +197,8 @@ detach:
 	}
 	if (!err)
 		err = take_remaining(drain);
+	if (drain->schedstat_fd >= 0)
+		close(drain->schedstat_fd);
 	drain->cut = err != 0;
 	drain->err = err == -ECANCELED ? 0 : err;
 	eventfd_write(drain->done_fd, 1);
@@ -195,7 +230,7 @@ int drain_start(struct drain *drain)
 {
 	int err;
 
-	pthread_mutex_init(&drain->lock, NULL);
+	lock_init(&drain->lock);
 	drain->interval_us = INTERVAL_MIN_US;
 	drain->interval_max_us = longest_interval(drain->rings);
 	drain->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

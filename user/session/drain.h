@@ -25,6 +25,12 @@ struct bpf_load;
 struct rings;
 struct sink;
 
+/* Why a ring overflowed: no ring was read for a while. */
+struct drain_delay {
+	uint64_t ns;		 /* 0: none overflowed */
+	uint64_t without_cpu_ns; /* of it, runnable without a CPU; 0 also: not known */
+};
+
 struct drain {
 	/* The caller's, before drain_start(). */
 	struct bpf_load *bpf;
@@ -50,10 +56,14 @@ struct drain {
 	uint64_t released; /* records before this clock have been taken; under `lock` */
 	unsigned interval_us, interval_max_us;
 	uint64_t fullest_until;
-	uint64_t t1;		/* ns; 0: the window was not closed */
-	struct window_edge end; /* with t1; owned */
-	bool cut;		/* records were left in the rings: it hurried, or failed */
-	int err;		/* first error, already reported */
+	int schedstat_fd;	  /* of this thread, or -1 */
+	uint64_t read_clock;	  /* ns, of the last read of the rings */
+	uint64_t without_cpu_ns;  /* of this thread, until then */
+	struct drain_delay delay; /* the longest */
+	uint64_t t1;		  /* ns; 0: the window was not closed */
+	struct window_edge end;	  /* with t1; owned */
+	bool cut;		  /* records were left in the rings: it hurried, or failed */
+	int err;		  /* first error, already reported */
 };
 
 /* Starts the thread. 0, or -errno after one message. */

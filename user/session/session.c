@@ -897,6 +897,19 @@ static const char *trace_of(const struct recorder *r)
 	return r->output.path;
 }
 
+/* The time stolen from all CPUs in the window, ns; 0 also: not known. */
+static uint64_t stolen(const struct recorder *r)
+{
+	uint64_t sum = 0;
+
+	for (unsigned cpu = 0; cpu < r->begin.ncpus; cpu++) {
+		uint64_t ns = window_edge_stolen(&r->begin, &r->drain.end, cpu);
+
+		sum += ns == STEAL_UNKNOWN ? 0 : ns;
+	}
+	return sum;
+}
+
 /* Collects the facts for the report, before the session frees them. */
 static void summarize(struct recorder *r)
 {
@@ -926,6 +939,9 @@ static void summarize(struct recorder *r)
 	else
 		r->end.sum.threads = r->run.all.times.threads;
 	r->end.sum.window_ns = r->drain.t1 > r->t0 ? r->drain.t1 - r->t0 : 0;
+	r->end.unread_ns = r->drain.delay.ns;
+	r->end.without_cpu_ns = r->drain.delay.without_cpu_ns;
+	r->end.stolen_ns = stolen(r);
 	r->end.overview = wants_overview(r);
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "user/sink/finalizer.h"
+#include "user/host/lock.h"
 #include "user/host/privilege.h"
 #include "trace/base/log.h"
 
@@ -182,7 +183,7 @@ struct finalizer *finalizer_start(const struct segment_plan *plan,
 	finalizer->plan = plan;
 	finalizer->counts = counts;
 	finalizer->keep = keep;
-	pthread_mutex_init(&finalizer->lock, NULL);
+	lock_init(&finalizer->lock);
 	pthread_cond_init(&finalizer->work, NULL);
 	finalizer->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (finalizer->fd < 0) {

@@ -144,6 +144,19 @@ static void report_losses(const struct summary_end *end)
 	if (end->counts->full)
 		log_report("  %" PRIu64 " of them found no room: larger buffers help (-b)",
 			   end->counts->full);
+	if (end->counts->full && end->unread_ns) {
+		char wait[80] = "";
+
+		if (end->without_cpu_ns)
+			snprintf(wait, sizeof(wait),
+				 ", of which the recorder waited %.0f ms for a CPU",
+				 (double)end->without_cpu_ns / 1e6);
+		log_report("  the buffers were not read for %.0f ms%s",
+			   (double)end->unread_ns / 1e6, wait);
+	}
+	if (end->counts->full && end->stolen_ns)
+		log_report("  a hypervisor stole %.3f s of the CPUs during the recording",
+			   (double)end->stolen_ns / 1e9);
 	if (end->counts->user)
 		log_report("  %" PRIu64
 			   " of them %s left in the buffers when the recording was cut short",

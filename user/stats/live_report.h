@@ -59,6 +59,10 @@ struct summary_end {
 	bool overview; /* an overview follows: leave out its facts */
 	unsigned ncpus, parts;
 	const struct event_counts *counts;
+	/* The longest time for which no buffer was read until one was full; of it, the time for
+	 * which the recorder waited for a CPU; and the stolen time of all CPUs. ns; 0: none, or
+	 * not known. */
+	uint64_t unread_ns, without_cpu_ns, stolen_ns;
 	const struct stats_run *run; /* sums of the times; NULL: not known */
 	const struct cost *cost;     /* of the recorder */
 	bool command; /* there was one; its status is from wait(), -1: it still runs */

@@ -14,6 +14,7 @@
 #include "trace/base/json.h"
 #include "trace/base/log.h"
 #include "trace/ovni/stream.h"
+#include "user/host/lock.h"
 #include "user/writer/writer.h"
 
 #define QUEUE_BYTES   (256u << 20)
@@ -276,7 +277,7 @@ struct writer *writer_start(const struct writer_options *options)
 	writer->last_item = &writer->items;
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_mutex_init(&writer->lock, NULL);
+	lock_init(&writer->lock);
 	pthread_cond_init(&writer->work, &monotonic);
 	pthread_condattr_destroy(&monotonic);
 	pthread_cond_init(&writer->done, NULL);
