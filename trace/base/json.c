@@ -220,6 +220,10 @@ static struct json *put(struct json *node, const char *dotted, cJSON *item)
 		child = descend(at, &dotted);
 		if (!dotted)
 			break;
+		if (child && !cJSON_IsObject(child)) { /* damaged, or of another program */
+			cJSON_Delete(cJSON_DetachItemViaPointer(at, child));
+			child = NULL;
+		}
 		if (!child) {
 			char *name = strndup(key, (size_t)(dotted - key) - 1);
 

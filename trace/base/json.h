@@ -67,10 +67,10 @@ const char *json_name(const struct json *node); /* its key in the object it is i
 size_t json_count(const struct json *node);
 
 /*
- * Building. A dotted path creates the objects on the way and replaces the node
- * at its end; a path of NULL appends to an array. All return the new node (owned by
- * `node`), or NULL: without memory, if `node` is NULL, if the path leads through
- * something that is no object, or if NULL meets something that is no array.
+ * Building. A dotted path creates the objects on the way, in the place of damaged metadata that
+ * are none, and replaces the node at its end; a path of NULL appends to an array. All return the
+ * new node (owned by `node`), or NULL: without memory, if `node` is no object (or NULL), or if a
+ * path of NULL meets something that is no array.
  * A document of which a part is missing for lack of memory has no json_text(): so
  * callers need not check each step.
  */
