@@ -111,6 +111,12 @@ def shift(by):
     return lambda trace: write(streams(trace)[-1], [shifted(e, by) for e in read(streams(trace)[-1])])
 
 
+def last_clock(trace):
+    """Of one event alone: the size stays."""
+    events = read(streams(trace)[-1])
+    write(streams(trace)[-1], [*events[:-1], shifted(events[-1], -1)])
+
+
 def both(*damages):
     return lambda trace: [damage(trace) for damage in damages] and None
 
@@ -145,6 +151,7 @@ TABLE = [  # damage, how, the sentence of all programs
     ("truncated", truncate, "3 events are missing (%s)" % LAST),
     ("shifted", shift(10**10), "other events than the recorder wrote (%s)" % LAST),
     ("shifted by little", shift(1), "other events than the recorder wrote (%s)" % LAST),
+    ("last clock", last_clock, "other events than the recorder wrote (%s)" % LAST),
     ("losses", in_session(lost="7"), "the recorder lost 7 events"),
     ("no losses", lambda t: metadata(with_session(t), lambda m: m["bpf"]["session"].pop("lost")), "the recorder could not count the lost events"),
     ("one more", add_stream, "there are 5 streams, but 4 in the sessions"),

@@ -73,6 +73,24 @@ static bool first_clock(struct stream *stream, uint64_t *clock)
 	return found;
 }
 
+/*
+ * True if the stream ends with an event of this clock. Nothing behind an event gives its size, so
+ * all sizes are tried. False: another clock, or a jumbo event, or a file that is not mapped.
+ */
+static bool ends_with(const struct stream *stream, uint64_t clock)
+{
+	const uint8_t *end = stream->base + stream->size;
+	struct event ev;
+
+	for (uint64_t size = EVENT_HEADER_SIZE;
+	     stream->guard && size <= EVENT_SIZE_MAX && size + STREAM_HEADER_SIZE <= stream->size;
+	     size++)
+		if (event_decode(&ev, end - size, end) == (ssize_t)size &&
+		    (uint64_t)ev.clock == clock)
+			return true;
+	return false;
+}
+
 static void take_clocks(struct whole *w, const struct extent *extent)
 {
 	if (!w->has_clocks || extent->first < w->first)
@@ -94,7 +112,8 @@ static void compare(struct whole *w, const char *path, const struct json *bpf, u
 
 	/* of a stream that a repair has closed */
 	(void)json_u64(json_get(bpf, "recovered.added"), &added);
-	if (has_extent && !thorough && stream->size == wrote.bytes) {
+	if (has_extent && !thorough && stream->size == wrote.bytes &&
+	    (!events || ends_with(stream, wrote.last))) {
 		is = wrote;
 		if (events && !first_clock(stream, &is.first))
 			is.events = 0;
