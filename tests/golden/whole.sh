@@ -16,6 +16,7 @@ refused() { # SENTENCE
 		status=0
 		"$B/bin/${words[0]}" "${words[@]:1}" "$T/clocks" >"$T/got" 2>&1 || status=$?
 		[ "$status" = 1 ] && grep -q "$1" "$T/got" || { echo "${words[*]}: status $status, not 1 with: $1"; cat "$T/got"; exit 1; }
+		[ "$(grep -c 'error: ' "$T/got")" = 1 ] || { echo "${words[*]}: says it more than once"; cat "$T/got"; exit 1; }
 	done
 	rm -r "$T/clocks"
 }

@@ -531,6 +531,13 @@ static int print_all(struct timeline *t, int64_t first)
 
 /* ---- the report ---- */
 
+static void drop_message(void *to, enum log_level level, const char *text)
+{
+	(void)to;
+	(void)level;
+	(void)text;
+}
+
 static int print(struct report *report, const char *path)
 {
 	size_t n = report->source->trace.nstreams;
@@ -560,17 +567,23 @@ static int print(struct report *report, const char *path)
 	if (err)
 		goto out;
 	if (t.span <= 0 || !source_start(report->source, &first)) {
-		log_error("%s: no time to show between --from and --to", path);
-		err = -EINVAL;
+		err = damaged ? damaged : -EINVAL;
+		if (!damaged)
+			log_error("%s: no time to show between --from and --to", path);
 		goto out;
 	}
 	/* a column of 1 ns or more */
 	if ((uint64_t)t.span < t.width)
 		t.width = (size_t)t.span;
 	t.second = true;
+	if (damaged) /* the first walk has reported it */
+		log_divert(drop_message, NULL);
 	err = walk(&t);
-	if (err == -ENOMEM)
+	log_divert(NULL, NULL);
+	if (err == -ENOMEM) {
+		log_no_memory("while reading %s", path);
 		goto out;
+	}
 	err = print_all(&t, first);
 	if (!err)
 		err = damaged;

@@ -632,9 +632,10 @@ int collect_trace(struct collect *c, const struct source *source, struct filter 
 		err = 0;
 	}
 	if (err == 0 && clock_distance(c->origin, c->end) > CLOCK_MOST) {
-		log_error("%s: lasts longer than 52 days, the most that a page can show: cut a "
-			  "part with ovni-cut",
-			  source->trace.path);
+		if (!*damaged) /* else the walk has reported a clock */
+			log_error("%s: lasts longer than 52 days, the most that a page can show: "
+				  "cut a part with ovni-cut",
+				  source->trace.path);
 		err = -ERANGE;
 	}
 	if (err == 0)
