@@ -69,6 +69,7 @@ grep -q '"active_cycles": 4294967297' "$T/out" || { wrong "a long span is counte
 "$loom" dump --cycles 9223372036854775808- extreme | grep -qx 'seen 4 written 2 filtered 2 .*' || wrong "large cycles are not chosen"
 
 # Tables for programs.
+"$loom" stats text-counter >"$T/out" 2>&1 && wrong "stats with a counter that is text"
 "$loom" stats --csv ours >"$T/out" || wrong "no CSV"
 grep -qx '0,1,0,1,"",statistics,6,2,0,0,4,2,0,0.333333333,0,0,1,0,' "$T/out" &&
 	grep -qx '0,1,0,,"",records,6,3,,,,,2,0.5,,,,0.333333333,' "$T/out" || { wrong "CSV:"; cat "$T/out"; }

@@ -848,7 +848,8 @@ int loom_stats(struct loom_options *o)
 out:
 	if (err == -ENOMEM)
 		log_no_memory("while reading %s", o->run);
-	if (printer_close(&out) < 0 || s.records.damaged || findings.of_rule[LOOM_P1])
+	if (printer_close(&out) < 0 || s.records.damaged || findings.of_rule[LOOM_P1] ||
+	    findings.of_rule[LOOM_P2])
 		err = err ? err : -EIO;
 	if (s.has_perf && s.perf.events.dropped.v > 0)
 		status = STATUS_LOST;
