@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The snapshots that a killed recorder in mode summary leaves (NAME.stats.json.part), cut off at many bytes:
+# The snapshots that a killed recorder leaves (NAME.stats.json.part, in a trace stats.json.part), cut off at many bytes:
 # ovni-check --repair makes statistics of all whole ones, whose sums are right and which no program takes
 # for complete; without a whole one it says so. What is not as a recorder writes it is refused.
 set -eu
@@ -40,7 +40,7 @@ read -r first second third <<<"$(python3 make.py)"
 size=$(stat -c %s whole)
 cat >judge.py <<'E'
 import json, sys
-doc = json.load(open("run.stats.json"))
+doc = json.load(open(sys.argv[2] if len(sys.argv) > 2 else "run.stats.json"))
 n = int(sys.argv[1])
 end = [s for s in doc["snapshots"] if "interval" not in s]
 run = end[0]
@@ -77,6 +77,27 @@ grep -q "cannot create 'run.stats.json': File exists" said || fail "an existing 
 "$B/bin/ovni-check" --repair -o other.stats.json run.stats.json.part >said 2>&1 || [ $? = 3 ] || fail "-o"
 cmp run.stats.json other.stats.json || fail "-o"
 "$B/bin/ovni-check" --repair -o other run.stats.json.part >said 2>&1 && fail "-o with any name"
+# Of a recorder in mode full, it is stats.json.part in the trace.
+"$S/tests/golden/tools_make.py" trace <<'E'
+thread n 1 1 ovni.finished= bpf.name="w"
+1000 OHx i32:0 i32:-1 u64:0
+1400 OHp u16:1 i32:0
+E
+for n in 3 0; do
+	rm -rf trace.repaired
+	head -c $((n ? size : first - 1)) whole >trace/stats.json.part
+	status=0
+	"$B/bin/ovni-check" --repair trace >said 2>&1 || status=$?
+	[ $status = 3 ] || fail "in a trace: status $status"
+	if [ $n = 0 ]; then
+		[ ! -e trace.repaired/stats.json ] && grep -q 'warning: stats.json.part: no whole snapshot' said || fail "no whole snapshot in a trace"
+		continue
+	fi
+	python3 judge.py 3 trace.repaired/stats.json && grep -q '"mode": "full"' trace.repaired/stats.json || fail "in a trace"
+	cp -R trace again
+	"$B/bin/ovni-check" --repair --in-place again >said 2>&1 || [ $? = 3 ] || fail "in place"
+	cmp again/stats.json trace.repaired/stats.json && [ ! -e again/stats.json.part ] || fail "in place"
+done
 exec 9<run.stats.json.part
 flock -x 9
 rm run.stats.json

@@ -822,7 +822,26 @@ static int create_output(struct repair *w)
 	if (w->out_fd < 0)
 		return w->out_fd;
 	err = copy_beside(w->trace.fd, w->out_fd, "clock-offsets.txt", INPUT_TEXT_MAX);
-	return err ? err : copy_beside(w->trace.fd, w->out_fd, "stats.json", INPUT_STATS_MAX);
+	return err ? err : copy_beside(w->trace.fd, w->out_fd, STATS_FILE, INPUT_STATS_MAX);
+}
+
+/* A killed recorder leaves the snapshots of --interval instead of stats.json. */
+static int put_stats(struct repair *w)
+{
+	static const char part[] = STATS_FILE STATS_PART;
+	int fd = w->trace.fd, err;
+
+	if (!faccessat(fd, STATS_FILE, F_OK, AT_SYMLINK_NOFOLLOW) ||
+	    faccessat(fd, part, F_OK, AT_SYMLINK_NOFOLLOW))
+		return 0;
+	err = repair_stats(fd, part, w->out ? w->out_fd : fd, STATS_FILE, "full");
+	if (err == -ENODATA)
+		log_warn("%s: no whole snapshot: there is no " STATS_FILE, part);
+	if (err == -ENODATA)
+		err = 0;
+	if (!err && !w->out)
+		unlinkat(fd, part, 0);
+	return err;
 }
 
 static int write_all_parts(struct repair *w)
@@ -838,7 +857,7 @@ static int write_all_parts(struct repair *w)
 		if (err)
 			return err;
 	}
-	return 0;
+	return put_stats(w);
 }
 
 /* Closes one stream, once all closing clocks are known. */
@@ -949,19 +968,25 @@ static int repair_and_check_stats(const struct options *options)
 	struct options repaired = *options;
 	size_t len = strlen(options->path) - strlen(STATS_PART);
 	char *out = options->out ? strdup(options->out) : strndup(options->path, len);
-	int status = STATUS_FAILED;
+	int status = STATUS_FAILED, err;
 
 	if (!out) {
 		log_no_memory("for the name of the statistics");
 		return STATUS_FAILED;
 	}
-	if (options->in_place || !stats_is_file_name(out))
+	if (options->in_place || !stats_is_file_name(out)) {
 		log_error("the repaired statistics need a name that ends in " STATS_FILE
 			  ", and are never written in place");
-	else if (!repair_stats(options->path, out)) {
-		repaired.path = out;
-		status = check(&repaired);
+		goto out;
 	}
+	err = repair_stats(AT_FDCWD, options->path, AT_FDCWD, out, "summary");
+	if (err == -ENODATA)
+		log_error("%s: no whole snapshot: nothing can be recovered", options->path);
+	if (err)
+		goto out;
+	repaired.path = out;
+	status = check(&repaired);
+out:
 	free(out);
 	return status;
 }

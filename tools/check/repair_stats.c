@@ -37,7 +37,7 @@ struct snapshot {
 };
 
 struct repair {
-	const char *path;
+	const char *path, *mode;
 	FILE *in, *out;
 	char line[LINE_SIZE];
 	struct snapshot last, current; /* the last whole one; the one that is being read */
@@ -131,10 +131,7 @@ static int read_snapshots(struct repair *r)
 			return more;
 	} while (more);
 	take(r);
-	if (r->count)
-		return 0;
-	log_error("%s: no whole snapshot: nothing can be recovered", r->path);
-	return -ENODATA;
+	return r->count ? 0 : -ENODATA;
 }
 
 static void put_frame(struct repair *r)
@@ -144,13 +141,13 @@ static void put_frame(struct repair *r)
 	fprintf(r->out,
 		STATS_BEGINS
 		", \"version\": %d, \"producer\": \"%s\",\n"
-		"  \"mode\": \"summary\", \"unit\": \"ns\",\n  \"clock\": {\"period_ps\": 1000},\n"
+		"  \"mode\": \"%s\", \"unit\": \"ns\",\n  \"clock\": {\"period_ps\": 1000},\n"
 		"  \"recovered\": {\"snapshots\": %" PRIu64
 		", \"note\": \"closed after a crash; later times, and all counts of events, are "
 		"missing\"},\n"
 		"  \"window\": {\"first_cycle\": %" PRIu64 ", \"end_cycle\": %" PRIu64
 		", \"total_cycles\": %" PRIu64 ", \"cpus\": %" PRIu64 "},\n  \"unlisted\": {",
-		STATS_VERSION, version_string, r->count, s->clock - s->window_ns, s->clock,
+		STATS_VERSION, version_string, r->mode, r->count, s->clock - s->window_ns, s->clock,
 		s->window_ns, s->cpus);
 	for (size_t i = 0; i < NSUMS; i++)
 		fprintf(r->out, "%s\"%s\": %" PRIu64, i ? ", " : "", stats_keys[sums[i]],
@@ -195,9 +192,9 @@ static int put_end(struct repair *r)
 	return 0;
 }
 
-static int write_document(struct repair *r, const char *path)
+static int write_document(struct repair *r, int dir, const char *path)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644), err;
+	int fd = openat(dir, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644), err;
 
 	r->out = fd < 0 ? NULL : fdopen(fd, "w");
 	if (!r->out) {
@@ -215,18 +212,18 @@ static int write_document(struct repair *r, const char *path)
 		err = errno ? -errno : -EIO;
 	if (err) {
 		log_error("cannot write '%s': %s", path, strerror(-err));
-		unlink(path);
+		unlinkat(dir, path, 0);
 	}
 	return err;
 }
 
-int repair_stats(const char *path, const char *out)
+int repair_stats(int dir, const char *path, int out_dir, const char *out, const char *mode)
 {
 	static struct repair repair; /* has a large line */
 	struct repair *r = &repair;
-	int fd = input_open(AT_FDCWD, path, INPUT_STATS_MAX, NULL), err;
+	int fd = input_open(dir, path, INPUT_STATS_MAX, NULL), err;
 
-	*r = (struct repair){.path = path};
+	*r = (struct repair){.path = path, .mode = mode};
 	if (fd < 0) {
 		log_error("cannot open '%s': %s", path, input_why(fd, INPUT_STATS_MAX));
 		return fd;
@@ -245,7 +242,7 @@ int repair_stats(const char *path, const char *out)
 	fd = -1; /* the stream has it */
 	err = read_snapshots(r);
 	if (!err)
-		err = write_document(r, out);
+		err = write_document(r, out_dir, out);
 	if (!err)
 		log_info("%s: %" PRIu64 " snapshots recovered", out, r->count);
 	fclose(r->in);
