@@ -63,3 +63,24 @@ run_fuzzer() {
 
 # Half of the time, or a third, of this test.
 share() { local s=$((FUZZ_SECONDS / $1)); echo $((s > 0 ? s : 1)); }
+
+# Small programs with all kinds of sections: a static one, a library with versions, stripped, with the symbols in
+# another file; functions of C, C++ and Rust, a USDT probe.
+make_elf_files() ( # FOLDER
+	mkdir -p "$1" "$T/make" && cd "$T/make" || exit
+	cat >a.c <<'C'
+int inner(int x) { return x * 3; }
+int _ZN2ns1fEi(int x) { return x + inner(x); }
+int _RNvC6_123foo3bar(int x) { return x; }
+__asm__("990: nop\n.pushsection .note.stapsdt,\"\",\"note\"\n.balign 4\n"
+	".4byte 992f-991f, 994f-993f, 3\n991: .asciz \"stapsdt\"\n992: .balign 4\n"
+	"993: .8byte 990b, 0, 0\n.asciz \"app\"\n.asciz \"probe\"\n"
+	".asciz \"-4@%edi 8@-8(%rbp) 4@$7 4@v(%rip)\"\n994: .balign 4\n.popsection\n");
+C
+	echo 'V1 { global: inner; }; V2 { global: *; } V1;' >a.map
+	${CC:-gcc} -O1 -nostdlib -Wl,--build-id -o "$1/static" -Wl,-e,inner a.c
+	${CC:-gcc} -O1 -nostdlib -fPIC -shared -Wl,-soname,liba.so -Wl,--version-script=a.map -o "$1/lib" a.c
+	cp "$1/lib" stripped && strip stripped && cp stripped "$1/stripped"
+	objcopy --only-keep-debug "$1/static" static.debug
+	objcopy --strip-all --add-gnu-debuglink=static.debug "$1/static" "$1/linked"
+)

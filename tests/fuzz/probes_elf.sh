@@ -7,23 +7,7 @@
 set -eu
 . "$S/tests/fuzz/lib.sh"
 need_fuzzer
-mkdir "$T/seeds" "$T/make"
-cd "$T/make"
-cat >a.c <<'C'
-int inner(int x) { return x * 3; }
-int _ZN2ns1fEi(int x) { return x + inner(x); }
-int _RNvC6_123foo3bar(int x) { return x; }
-__asm__("990: nop\n.pushsection .note.stapsdt,\"\",\"note\"\n.balign 4\n"
-	".4byte 992f-991f, 994f-993f, 3\n991: .asciz \"stapsdt\"\n992: .balign 4\n"
-	"993: .8byte 990b, 0, 0\n.asciz \"app\"\n.asciz \"probe\"\n"
-	".asciz \"-4@%edi 8@-8(%rbp) 4@$7 4@v(%rip)\"\n994: .balign 4\n.popsection\n");
-C
-echo 'V1 { global: inner; }; V2 { global: *; } V1;' >a.map
-${CC:-gcc} -O1 -nostdlib -Wl,--build-id -o "$T/seeds/static" -Wl,-e,inner a.c
-${CC:-gcc} -O1 -nostdlib -fPIC -shared -Wl,-soname,liba.so -Wl,--version-script=a.map -o "$T/seeds/lib" a.c
-cp "$T/seeds/lib" stripped && strip stripped && cp stripped "$T/seeds/stripped"
-objcopy --only-keep-debug "$T/seeds/static" static.debug
-objcopy --strip-all --add-gnu-debuglink=static.debug "$T/seeds/static" "$T/seeds/linked"
+make_elf_files "$T/seeds"
 # sections that are elsewhere, larger or of another kind than they say
 python3 - "$T/seeds" <<'PYTHON'
 import random, struct, sys
