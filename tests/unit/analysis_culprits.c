@@ -515,6 +515,7 @@ static void judge(int first, int last, int64_t from, int64_t to)
 	assert_int_equal(source_open(&source, kit_folder), 0);
 	assert_int_equal(culprits_init(&answers.culprits, &source, from, to), 0);
 	assert_int_equal(culprits_init(&answers.few, &source, from, to), 0);
+	answers.culprits.detailed = answers.few.detailed = true;
 	answers.few.most = FEW;
 	answers.few.class_of = parity;
 	assert_int_equal(thread_times_init(&answers.times, &source, from, to), 0);

@@ -25,8 +25,12 @@ static const struct table_column columns[] = {
 
 static int init(struct report *report)
 {
-	return culprits_init(report->more, report->source, report->filter->first,
-			     report->filter->last);
+	struct culprits *culprits = report->more;
+	int err = culprits_init(culprits, report->source, report->filter->first,
+				report->filter->last);
+
+	culprits->detailed = true;
+	return err;
 }
 
 static int event(void *arg, const struct intervals *intervals, uint32_t stream,
@@ -89,7 +93,7 @@ static int add(struct report *report, const struct culprit_pair *p, int64_t wait
 		{.number = known ? p->ns : CELL_UNKNOWN},
 		{.number = known ? table_percent(p->ns, waited) : CELL_UNKNOWN},
 		{.number = (int64_t)p->first},
-		{.number = known ? p->max : CELL_UNKNOWN},
+		{.number = known && !others ? p->max : CELL_UNKNOWN},
 		{.number = report_clock(report->intervals, p->max_at)},
 	};
 
@@ -104,7 +108,8 @@ static void sum_up(struct culprit_pair *sum, const struct culprit_pair *p)
 	sum->ns = clock_sum(sum->ns, p->ns);
 	sum->waits += p->waits;
 	sum->first += p->first;
-	if (p->max <= sum->max)
+	/* of several longest ones, the first */
+	if (p->max < sum->max || (p->max == sum->max && p->max_at >= sum->max_at))
 		return;
 	sum->max = p->max;
 	sum->max_at = p->max_at;

@@ -20,16 +20,21 @@
 #define NO_QUEUE   UINT32_MAX /* the virtual CPU, or a CPU that the metadata lacks */
 #define NO_THREAD  UINT32_MAX
 #define LOG_MOST   1024 /* entries of a CPU */
-#define NO_PAIR	   UINT32_MAX
-#define FREE_PAIR  INT64_MIN /* a culprit: the pair is unused */
-#define ROOM_FIRST 16	     /* slots of a victim; a power of two */
-#define SWITCH_GAP 1	     /* ns between the two threads of one switch */
+#define NO_SLOT	   UINT32_MAX
+#define ROOM_FIRST 16 /* slots of a victim; a power of two */
+#define MAIN_SHARE 8  /* a culprit is a main one if it has at least 1/8 of the time */
+#define SWITCH_GAP 1  /* ns between the two threads of one switch */
+
+/* Keys of culprits, see key_of(). */
+#define KEY_TIDS  (1u << 31)
+#define KEY_FIXED (KEY_TIDS - 16) /* CULPRIT_IDLE and below: KEY_TIDS less 1 to 15 */
+#define KEY_FREE  KEY_TIDS	  /* there is no tid 0 */
 
 /* The occupant of a CPU, from the end of the entry before up to `end`. */
 struct occupant {
 	int64_t end;
-	int64_t culprit;
-	int64_t other; /* to charge instead if the victim is the culprit: the gap in a switch */
+	uint32_t culprit; /* keys, see key_of() */
+	uint32_t other;	  /* to charge instead if the victim is the culprit: the gap in a switch */
 };
 
 struct queue { /* of one CPU */
@@ -58,12 +63,37 @@ struct victim {			    /* a thread: on a CPU, waiting, or neither */
 	int64_t begin;	     /* clock of the wait */
 	int64_t since;	     /* clock up to which it is charged */
 	uint32_t wait;	     /* number of the wait, from 1 */
-	/* Its pairs: a hash table of their indices + 1, 0: free, at most half full. */
-	uint32_t *slots;
+	/* Its pairs: a hash table. */
+	struct slot *slots;
+	struct detail *details; /* of the same slots; NULL: not asked for */
 	uint32_t room, npairs;
-	int64_t missing; /* ns that one of them may lack at most */
-	uint32_t spare;	 /* list of unused pairs, linked by `wait`; NO_PAIR: none */
+	int64_t missing;      /* ns that one of them may lack at most */
+	int64_t charged;      /* ns, all charges; */
+	int64_t charged_from; /* as long as they are less, all threads are summed up */
 };
+
+/* A pair during the walk. Small, because each wait touches many of them. */
+struct slot {
+	int64_t ns;
+	uint32_t key, first;
+};
+
+struct detail {
+	int64_t now_ns; /* the charge for the wait that was charged last, */
+	int64_t now_at; /* and the clock at which it began */
+	int64_t max, max_at;
+	uint32_t waits;
+	uint32_t wait; /* the number of that wait */
+};
+
+/* A culprit in 32 bits: streams from 0, then the fixed ones, then 2^31 + tid. */
+static inline uint32_t key_of(int64_t culprit)
+{
+	if (culprit >= 0)
+		return (uint32_t)culprit;
+	return CULPRIT_IS_TID(culprit) ? KEY_TIDS + (uint32_t)CULPRIT_TID_OF(culprit)
+				       : KEY_TIDS + (uint32_t)culprit;
+}
 
 static int64_t clamp(const struct culprits *c, int64_t clock)
 {
@@ -228,8 +258,8 @@ int culprits_init(struct culprits *c, const struct source *source, int64_t first
 	if (err)
 		goto out;
 	for (size_t i = 0; i < n; i++)
-		c->threads[i] = (struct victim){
-			.runs_on = NO_QUEUE, .waits_on = NO_QUEUE, .cpu = -1, .spare = NO_PAIR};
+		c->threads[i] =
+			(struct victim){.runs_on = NO_QUEUE, .waits_on = NO_QUEUE, .cpu = -1};
 	for (size_t i = 0; i < c->nqueues; i++) {
 		c->queues[i].culprit = vacant(&c->queues[i], false);
 		c->queues[i].since = first;
@@ -244,9 +274,12 @@ void culprits_fini(struct culprits *c)
 {
 	for (size_t i = 0; c->threads && i < c->source->trace.nstreams; i++) {
 		free(c->threads[i].slots);
+		free(c->threads[i].details);
 	}
 	for (size_t i = 0; i < c->nqueues; i++)
 		free(c->queues[i].log);
+	free(c->scratch);
+	free(c->scratch_details);
 	free(c->pairs);
 	free(c->waits);
 	free(c->threads);
@@ -259,213 +292,314 @@ void culprits_fini(struct culprits *c)
 
 /* ---- charges of the wait that a thread is in ---- */
 
-/* The slot of a culprit in the table of its victim, or the free one for it. The table is small, so
- * that numbers chosen by an attacker cost at most one walk over it. */
-static inline uint32_t *slot_of(const struct culprits *c, const struct victim *v, int64_t culprit)
+static int64_t culprit_of(uint32_t key)
 {
-	uint32_t mask = v->room - 1;
-	uint32_t i = (uint32_t)((uint64_t)culprit * 0x9e3779b97f4a7c15u >> 32) & mask;
-
-	while (v->slots[i] && c->pairs[v->slots[i] - 1].culprit != culprit)
-		i = (i + 1) & mask;
-	return &v->slots[i];
+	if (key > KEY_TIDS)
+		return CULPRIT_TID((int32_t)(key - KEY_TIDS));
+	return key < KEY_FIXED ? key : (int64_t)key - KEY_TIDS;
 }
 
-/* Puts the pairs of a victim, which have the indices in `list`, into a table of `room` slots. */
-static int fill_slots(struct culprits *c, struct victim *v, uint32_t room, const uint32_t *list,
-		      uint32_t n)
+static bool is_thread(uint32_t key)
 {
-	uint32_t *slots = calloc(room, sizeof(*slots));
+	return key < KEY_FIXED || key > KEY_TIDS;
+}
 
-	if (!slots)
+/* The slot of a culprit in the table of its victim, or the free one for it. The table is small, so
+ * that numbers chosen by an attacker cost at most one walk over it. */
+static inline uint32_t slot_of(const struct victim *v, uint32_t key)
+{
+	uint32_t mask = v->room - 1;
+	uint32_t i = (uint32_t)(key * 0x9e3779b97f4a7c15u >> 32) & mask;
+
+	while (v->slots[i].key != key && v->slots[i].key != KEY_FREE)
+		i = (i + 1) & mask;
+	return i;
+}
+
+static void clear_slots(struct victim *v)
+{
+	for (uint32_t i = 0; i < v->room; i++)
+		v->slots[i] = (struct slot){.key = KEY_FREE};
+	v->npairs = 0;
+}
+
+/* Whether one more pair fits: the table is at most 7/8 full. */
+static inline bool has_room(const struct victim *v)
+{
+	return 8 * (v->npairs + 1) <= 7 * v->room;
+}
+
+/* Puts a pair into its slot, free or not yet; there must be room. Returns the index of the slot. */
+static inline uint32_t put(struct victim *v, uint32_t key)
+{
+	uint32_t at = slot_of(v, key);
+
+	if (v->slots[at].key == key)
+		return at;
+	v->slots[at] = (struct slot){.key = key};
+	if (v->details)
+		v->details[at] = (struct detail){.max_at = INTERVAL_UNKNOWN};
+	v->npairs++;
+	return at;
+}
+
+/* Doubles the table of a victim. */
+static int grow(struct culprits *c, struct victim *v)
+{
+	struct victim old = *v;
+
+	v->room = old.room ? 2 * old.room : ROOM_FIRST;
+	v->slots = reallocarray(NULL, v->room, sizeof(*v->slots));
+	v->details = c->detailed ? reallocarray(NULL, v->room, sizeof(*v->details)) : NULL;
+	if (!v->slots || (c->detailed && !v->details)) {
+		free(v->slots);
+		free(v->details);
+		*v = old;
 		return -ENOMEM;
-	free(v->slots);
-	v->slots = slots;
-	v->room = room;
-	v->npairs = n;
-	for (uint32_t i = 0; i < n; i++)
-		*slot_of(c, v, c->pairs[list[i]].culprit) = list[i] + 1;
+	}
+	clear_slots(v);
+	for (uint32_t i = 0; i < old.room; i++) {
+		uint32_t to;
+
+		if (old.slots[i].key == KEY_FREE)
+			continue;
+		to = put(v, old.slots[i].key);
+		v->slots[to] = old.slots[i];
+		if (c->detailed)
+			v->details[to] = old.details[i];
+	}
+	free(old.slots);
+	free(old.details);
 	return 0;
 }
 
-/* The pairs of a victim, for free(); NULL without memory. */
-static uint32_t *list_pairs(const struct victim *v)
-{
-	uint32_t *list = malloc((v->npairs + 1) * sizeof(*list)), n = 0;
-
-	for (uint32_t i = 0; list && i < v->room; i++)
-		if (v->slots[i])
-			list[n++] = v->slots[i] - 1;
-	return list;
-}
-
-/* Adds a pair that is not in the table yet; NULL without memory. */
-static struct culprit_pair *pair_add(struct culprits *c, uint32_t victim, int64_t culprit)
-{
-	struct victim *v = &c->threads[victim];
-	struct culprit_pair *pair;
-
-	if (2 * (v->npairs + 1) > v->room) {
-		uint32_t *list = list_pairs(v);
-		int err =
-			list ? fill_slots(c, v, v->room ? 2 * v->room : ROOM_FIRST, list, v->npairs)
-			     : -ENOMEM;
-
-		free(list);
-		if (err)
-			return NULL;
-	}
-	if (v->spare != NO_PAIR) {
-		pair = &c->pairs[v->spare];
-		v->spare = pair->wait;
-	} else {
-		pair = ARRAY_ADD(c->pairs, c->npairs);
-	}
-	if (!pair)
-		return NULL;
-	*pair = (struct culprit_pair){
-		.victim = victim, .culprit = culprit, .max_at = INTERVAL_UNKNOWN};
-	*slot_of(c, v, culprit) = (uint32_t)(pair - c->pairs) + 1;
-	v->npairs++;
-	return pair;
-}
-
-static struct culprit_pair *pair_find(const struct culprits *c, uint32_t victim, int64_t culprit)
-{
-	const struct victim *v = &c->threads[victim];
-	uint32_t at = v->room ? *slot_of(c, v, culprit) : 0;
-
-	return at ? &c->pairs[at - 1] : NULL;
-}
-
 /* The charge of one wait is complete. */
-static void close_charge(struct culprit_pair *pair)
+static void close_charge(struct detail *detail)
 {
-	if (pair->now_ns > pair->max) {
-		pair->max = pair->now_ns;
-		pair->max_at = pair->now_at;
+	if (detail->now_ns > detail->max) {
+		detail->max = detail->now_ns;
+		detail->max_at = detail->now_at;
 	}
-}
-
-static bool is_thread(const struct culprit_pair *pair)
-{
-	return pair->culprit >= 0 || CULPRIT_IS_TID(pair->culprit);
 }
 
 /* A time that at least a quarter of the pairs do not exceed: the mean, or a multiple of it. */
-static int64_t small_time(const struct culprits *c, const uint32_t *list, uint32_t n)
+static int64_t small_time(const struct victim *v)
 {
-	uint32_t threads = 0, small = 0;
+	uint32_t threads = 0, small;
 	int64_t sum = 0, limit;
 
-	for (uint32_t i = 0; i < n; i++) {
-		if (!is_thread(&c->pairs[list[i]]))
+	for (uint32_t i = 0; i < v->room; i++) {
+		if (!is_thread(v->slots[i].key))
 			continue;
 		threads++;
-		sum = clock_sum(sum, c->pairs[list[i]].ns);
+		sum = clock_sum(sum, v->slots[i].ns);
 	}
 	for (limit = threads ? sum / threads : 0;; limit = clock_sum(limit, limit)) {
-		for (uint32_t i = small = 0; i < n; i++)
-			small += is_thread(&c->pairs[list[i]]) && c->pairs[list[i]].ns <= limit;
+		small = 0;
+		for (uint32_t i = 0; i < v->room; i++)
+			small += is_thread(v->slots[i].key) && v->slots[i].ns <= limit;
 		if (small >= threads / 4)
 			return limit;
 	}
 }
 
-/* Adds the charge of a pair to the sum of its class, kept when a victim has too many pairs. */
-static int add_to_others(struct culprits *c, uint32_t at)
+/* The index of the slot of the others of a class; NO_SLOT without memory. */
+static uint32_t others_of(struct culprits *c, struct victim *v, unsigned class)
 {
-	struct culprit_pair from = c->pairs[at], *to;
-	unsigned class = c->class_of ? c->class_of(c->class_arg, from.victim, from.culprit) : 0;
+	uint32_t key = key_of(CULPRIT_OTHERS - (int64_t) class);
 
-	close_charge(&from);
-	to = pair_find(c, from.victim, CULPRIT_OTHERS - (int64_t) class);
-	if (!to)
-		to = pair_add(c, from.victim, CULPRIT_OTHERS - (int64_t) class);
-	if (!to)
+	return has_room(v) || !grow(c, v) ? put(v, key) : NO_SLOT;
+}
+
+static unsigned class_of(const struct culprits *c, uint32_t victim, int64_t culprit)
+{
+	return c->class_of ? c->class_of(c->class_arg, victim, culprit) : 0;
+}
+
+/* Adds the charge of a pair to the sum of its class, kept when a victim has too many pairs. */
+static int add_to_others(struct culprits *c, uint32_t victim, const struct slot *slot)
+{
+	struct victim *v = &c->threads[victim];
+	uint32_t to = others_of(c, v, class_of(c, victim, culprit_of(slot->key)));
+
+	if (to == NO_SLOT)
 		return -ENOMEM;
-	to->ns = clock_sum(to->ns, from.ns);
-	to->waits += from.waits;
-	to->first += from.first;
-	if (from.max > to->max) {
-		to->max = from.max;
-		to->max_at = from.max_at;
+	v->slots[to].ns = clock_sum(v->slots[to].ns, slot->ns);
+	v->slots[to].first += slot->first;
+	return 0;
+}
+
+/* Copies the pairs of a victim, so that its table can be filled again. Returns their number. */
+static int64_t copy_slots(struct culprits *c, const struct victim *v)
+{
+	uint32_t n = 0;
+
+	if (v->room > c->scratch_room) {
+		free(c->scratch);
+		free(c->scratch_details);
+		c->scratch_room = v->room;
+		c->scratch = reallocarray(NULL, v->room, sizeof(*c->scratch));
+		c->scratch_details = reallocarray(NULL, v->room, sizeof(*c->scratch_details));
+	}
+	if (!c->scratch || !c->scratch_details)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < v->room; i++) {
+		if (v->slots[i].key == KEY_FREE)
+			continue;
+		c->scratch[n] = v->slots[i];
+		if (v->details)
+			c->scratch_details[n] = v->details[i];
+		n++;
+	}
+	return n;
+}
+
+/* Whether a pair of a victim has a share of the time that it waited since the charges began. */
+static bool has_main_culprit(const struct victim *v, int64_t *most)
+{
+	*most = 0;
+	for (uint32_t i = 0; i < v->room; i++)
+		if (is_thread(v->slots[i].key) && v->slots[i].ns > *most)
+			*most = v->slots[i].ns;
+	return *most >= clock_distance(v->charged_from, v->charged) / MAIN_SHARE;
+}
+
+/*
+ * Sums up the pairs of a victim that have the least time. If no culprit has a share, all of them:
+ * then its waits are charged to the others until they have doubled.
+ */
+static int sum_up(struct culprits *c, uint32_t victim)
+{
+	struct victim *v = &c->threads[victim];
+	int64_t limit, n = copy_slots(c, v);
+
+	if (n < 0)
+		return (int)n;
+	if (has_main_culprit(v, &limit))
+		limit = small_time(v);
+	else
+		v->charged_from = clock_sum(v->charged, v->charged);
+	clear_slots(v);
+	for (int64_t i = 0; i < n; i++) {
+		const struct slot *slot = &c->scratch[i];
+		uint32_t kept;
+
+		if (is_thread(slot->key) && slot->ns <= limit)
+			continue;
+		kept = put(v, slot->key);
+		v->slots[kept] = *slot;
+		if (v->details)
+			v->details[kept] = c->scratch_details[i];
+	}
+	for (int64_t i = 0; i < n; i++) {
+		const struct slot *slot = &c->scratch[i];
+
+		if (is_thread(slot->key) && slot->ns <= limit && add_to_others(c, victim, slot))
+			return -ENOMEM;
+	}
+	v->missing = clock_sum(v->missing, limit);
+	return 0;
+}
+
+/* The index of the slot of a culprit, a new one if there is none; NO_SLOT without memory. */
+static inline uint32_t pair_of(struct culprits *c, uint32_t victim, uint32_t key)
+{
+	struct victim *v = &c->threads[victim];
+	uint32_t at;
+
+	if (v->room) {
+		at = slot_of(v, key);
+		if (v->slots[at].key == key)
+			return at;
+	}
+	if (v->npairs >= c->most && sum_up(c, victim))
+		return NO_SLOT;
+	return has_room(v) || !grow(c, v) ? put(v, key) : NO_SLOT;
+}
+
+static inline int charge(struct culprits *c, uint32_t victim, uint32_t key, int64_t ns)
+{
+	struct victim *v = &c->threads[victim];
+	struct detail *detail;
+	uint32_t at;
+
+	if (ns <= 0)
+		return 0;
+	at = pair_of(c, victim, key);
+	if (at == NO_SLOT)
+		return -ENOMEM;
+	v->slots[at].ns = clock_sum(v->slots[at].ns, ns);
+	v->charged = clock_sum(v->charged, ns);
+	if (!v->details)
+		return 0;
+	detail = &v->details[at];
+	if (detail->wait != v->wait) {
+		close_charge(detail);
+		detail->wait = v->wait;
+		detail->waits++;
+		detail->now_ns = 0;
+		detail->now_at = v->begin;
+	}
+	detail->now_ns = clock_sum(detail->now_ns, ns);
+	return 0;
+}
+
+/* Charges the part of a wait that the log has, to each occupant. */
+static int charge_log(struct culprits *c, uint32_t stream, const struct queue *q)
+{
+	struct victim *v = &c->threads[stream];
+
+	for (; v->at < q->nlog; v->at++) {
+		const struct occupant *o = &q->log[v->at];
+		int err;
+
+		if (o->end <= v->since)
+			continue;
+		err = charge(c, stream, o->culprit == stream ? o->other : o->culprit,
+			     clock_distance(v->since, o->end));
+		if (err)
+			return err;
+		v->since = o->end;
 	}
 	return 0;
 }
 
-/* Sums up the pairs of a victim that have the least time. */
-static int sum_up(struct culprits *c, uint32_t victim)
+/* The same for a victim without a main culprit: to the others of each class. */
+static int charge_others(struct culprits *c, uint32_t stream, const struct queue *q)
 {
-	struct victim *v = &c->threads[victim];
-	uint32_t *list = list_pairs(v), n = v->npairs, kept = 0;
-	int64_t limit;
-	int err = -ENOMEM;
+	struct victim *v = &c->threads[stream];
+	int64_t sums[CULPRIT_CLASSES] = {0};
 
-	if (!list)
-		goto out;
-	limit = small_time(c, list, n);
-	for (uint32_t i = 0; i < n; i++) {
-		if (!is_thread(&c->pairs[list[i]]) || c->pairs[list[i]].ns > limit)
+	for (; v->at < q->nlog; v->at++) {
+		const struct occupant *o = &q->log[v->at];
+		uint32_t key = o->culprit == stream ? o->other : o->culprit;
+		unsigned class;
+		int64_t ns;
+
+		if (o->end <= v->since)
 			continue;
-		err = add_to_others(c, list[i]);
-		if (err)
-			goto out;
-	}
-	free(list);
-	list = list_pairs(v); /* with the others */
-	err = list ? 0 : -ENOMEM;
-	if (err)
-		goto out;
-	for (uint32_t i = 0; i < v->npairs; i++) {
-		struct culprit_pair *pair = &c->pairs[list[i]];
-
-		if (!is_thread(pair) || pair->ns > limit) {
-			list[kept++] = list[i];
+		ns = clock_distance(v->since, o->end);
+		v->since = o->end;
+		if (!is_thread(key)) {
+			if (charge(c, stream, key, ns))
+				return -ENOMEM;
 			continue;
 		}
-		pair->culprit = FREE_PAIR;
-		pair->wait = v->spare;
-		v->spare = list[i];
+		class = class_of(c, stream, key);
+		sums[class] = clock_sum(sums[class], ns);
 	}
-	v->missing = clock_sum(v->missing, limit);
-	err = fill_slots(c, v, v->room, list, kept);
-out:
-	free(list);
-	return err;
-}
+	for (unsigned class = 0; class < CULPRIT_CLASSES; class ++) {
+		uint32_t at;
 
-/* NULL without memory. */
-static inline struct culprit_pair *pair_of(struct culprits *c, uint32_t victim, int64_t culprit)
-{
-	struct culprit_pair *pair = pair_find(c, victim, culprit);
-
-	if (pair)
-		return pair;
-	if (c->threads[victim].npairs >= c->most && sum_up(c, victim))
-		return NULL;
-	return pair_add(c, victim, culprit);
-}
-
-static inline int charge(struct culprits *c, uint32_t victim, int64_t culprit, int64_t ns)
-{
-	const struct victim *v = &c->threads[victim];
-	struct culprit_pair *pair;
-
-	if (ns <= 0)
-		return 0;
-	pair = pair_of(c, victim, culprit);
-	if (!pair)
-		return -ENOMEM;
-	if (pair->wait != v->wait) {
-		close_charge(pair);
-		pair->wait = v->wait;
-		pair->waits++;
-		pair->now_ns = 0;
-		pair->now_at = v->begin;
+		if (!sums[class])
+			continue;
+		at = others_of(c, v, class);
+		if (at == NO_SLOT)
+			return -ENOMEM;
+		v->slots[at].ns = clock_sum(v->slots[at].ns, sums[class]);
+		v->charged = clock_sum(v->charged, sums[class]);
+		v->missing = clock_sum(v->missing, sums[class]);
 	}
-	pair->ns = clock_sum(pair->ns, ns);
-	pair->now_ns = clock_sum(pair->now_ns, ns);
 	return 0;
 }
 
@@ -478,20 +612,13 @@ static int charge_until_now(struct culprits *c, uint32_t stream)
 	int err = 0;
 
 	if (q && v->cause != WAIT_THROTTLED) {
-		for (; v->at < q->nlog; v->at++) {
-			const struct occupant *o = &q->log[v->at];
-
-			if (o->end <= v->since)
-				continue;
-			err = charge(c, stream, o->culprit == stream ? o->other : o->culprit,
-				     clock_distance(v->since, o->end));
-			if (err)
-				return err;
-			v->since = o->end;
-		}
+		err = v->charged < v->charged_from ? charge_others(c, stream, q)
+						   : charge_log(c, stream, q);
+		if (err)
+			return err;
 		rest = q->blind || q->culprit == stream ? CULPRIT_UNKNOWN : q->culprit;
 	}
-	err = charge(c, stream, rest, clock_distance(v->since, c->now));
+	err = charge(c, stream, key_of(rest), clock_distance(v->since, c->now));
 	v->since = c->now;
 	return err;
 }
@@ -561,7 +688,7 @@ static int note(struct culprits *c, struct queue *q, int64_t culprit, int64_t ot
 		if (!log)
 			return -ENOMEM;
 		q->log = log;
-		log[q->nlog++] = (struct occupant){c->now, culprit, other};
+		log[q->nlog++] = (struct occupant){c->now, key_of(culprit), key_of(other)};
 	}
 	q->since = c->now;
 	return q->nlog >= LOG_MOST ? empty_log(c, q) : 0;
@@ -621,8 +748,8 @@ static int handle_gap(struct culprits *c, uint32_t stream, bool opens)
 static int count_taker(struct culprits *c, const struct intervals *intervals, uint32_t stream)
 {
 	int32_t tid = c->threads[stream].taker;
-	struct culprit_pair *pair;
 	int64_t culprit = CULPRIT_IDLE;
+	uint32_t at;
 
 	if (tid < 0 || c->threads[stream].cause == WAIT_THROTTLED)
 		return 0; /* nobody drove out a throttled thread */
@@ -631,10 +758,10 @@ static int count_taker(struct culprits *c, const struct intervals *intervals, ui
 		if (culprit < 0)
 			culprit = CULPRIT_TID(tid);
 	}
-	pair = pair_of(c, stream, culprit);
-	if (!pair)
+	at = pair_of(c, stream, key_of(culprit));
+	if (at == NO_SLOT)
 		return -ENOMEM;
-	pair->first++;
+	c->threads[stream].slots[at].first++;
 	return 0;
 }
 
@@ -810,22 +937,38 @@ int culprits_step(struct culprits *c, const struct intervals *intervals, uint32_
 	}
 }
 
-/* Removes the unused pairs. */
-static int drop_spares(struct culprits *c)
+/* Makes the list of the pairs, by victim, and frees the tables. */
+static int list_pairs(struct culprits *c)
 {
-	uint32_t n = 0;
+	size_t nstreams = c->source->trace.nstreams, n = 0;
 
-	for (uint32_t i = 0; i < c->npairs; i++) {
-		struct culprit_pair *pair = &c->pairs[i];
-		struct victim *v;
+	for (size_t i = 0; i < nstreams; i++)
+		n += c->threads[i].npairs;
+	c->pairs = reallocarray(NULL, n + 1, sizeof(*c->pairs));
+	if (!c->pairs)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < nstreams; i++) {
+		struct victim *v = &c->threads[i];
 
-		if (pair->culprit == FREE_PAIR)
-			continue;
-		v = &c->threads[pair->victim];
-		*slot_of(c, v, pair->culprit) = n + 1;
-		c->pairs[n++] = *pair;
+		for (uint32_t at = 0; at < v->room; at++) {
+			struct slot *slot = &v->slots[at];
+			struct detail none = {.max_at = INTERVAL_UNKNOWN}, *detail = &none;
+
+			if (slot->key == KEY_FREE)
+				continue;
+			if (v->details)
+				detail = &v->details[at];
+			close_charge(detail);
+			c->pairs[c->npairs++] = (struct culprit_pair){
+				i,	     slot->first,    detail->waits,	   slot->ns,
+				detail->max, detail->max_at, culprit_of(slot->key)};
+		}
+		free(v->slots);
+		free(v->details);
+		v->slots = NULL;
+		v->details = NULL;
+		v->room = 0;
 	}
-	c->npairs = n;
 	return 0;
 }
 
@@ -841,16 +984,17 @@ int culprits_finish(struct culprits *c, const struct intervals *intervals)
 		if (err)
 			return err;
 	}
-	for (size_t i = 0; i < c->npairs; i++)
-		close_charge(&c->pairs[i]);
-	return drop_spares(c);
+	return list_pairs(c);
 }
 
 /* ---- answers ---- */
 
 const struct culprit_pair *culprits_find(const struct culprits *c, uint32_t victim, int64_t culprit)
 {
-	return pair_find(c, victim, culprit);
+	for (size_t i = 0; i < c->npairs; i++)
+		if (c->pairs[i].victim == victim && c->pairs[i].culprit == culprit)
+			return &c->pairs[i];
+	return NULL;
 }
 
 int64_t culprits_missing(const struct culprits *c, uint32_t victim)

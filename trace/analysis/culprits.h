@@ -20,7 +20,9 @@
  * Memory follows threads and CPUs; a walk costs one step per run on a queue's CPU and thread on
  * that queue. Of the pairs a victim keeps at least CULPRITS_LEAST, and all in a trace of up to
  * 1,000 threads. Where more threads ran while it waited, those with the least time are summed up
- * under CULPRIT_OTHERS: the sums stay exact, and a culprit that returns after that lacks its time
+ * under CULPRIT_OTHERS. If none of them had an eighth of the wait, all are, until the wait has
+ * doubled: most threads of a large trace have such waits, and each run that is charged to a pair
+ * costs a cache miss. The sums stay exact, and a culprit that returns after that lacks its time
  * before (culprits_missing()). Specification: efficiency.md 2.3; event-mapping.md, "The thread
  * state machine".
  */
@@ -43,19 +45,15 @@
 #define CULPRITS_MOST  (1u << 20) /* pairs of all victims, unless that is fewer than */
 #define CULPRITS_LEAST 64	  /* for each of them */
 
-struct culprit_pair {
+struct culprit_pair {	 /* CULPRIT_OTHERS has no `waits`, `max` and `max_at` */
 	uint32_t victim; /* stream */
-	uint32_t wait;	 /* private: the last wait that was charged, */
-	int64_t ns;	 /* it ran while the victim waited */
-	int64_t now_ns;	 /* private: its charge for that wait, */
-	int64_t now_at;	 /* and the clock at which it began */
-	uint32_t waits;	 /* of the victim, to which it was charged for at least 1 ns */
 	uint32_t first;	 /* preemptions and yields in which it got the CPU of the victim */
+	uint32_t waits;	 /* of the victim, to which it was charged for at least 1 ns; */
+	int64_t ns;	 /* it ran while the victim waited */
 	int64_t max;	 /* ns, the largest charge for one wait, */
 	int64_t max_at;	 /* the clock at which that wait began, or INTERVAL_UNKNOWN without one */
 	int64_t culprit; /* see above */
 };
-_Static_assert(sizeof(struct culprit_pair) == 64, "a cache line: there are many");
 
 struct victim_waits { /* of one thread */
 	uint64_t count[WAIT_CAUSES];
@@ -63,7 +61,7 @@ struct victim_waits { /* of one thread */
 };
 
 struct culprits {
-	struct culprit_pair *pairs; /* in the order of their first use */
+	struct culprit_pair *pairs; /* after culprits_finish(), by victim */
 	size_t npairs;
 	struct victim_waits *waits; /* of each stream */
 
@@ -71,6 +69,7 @@ struct culprits {
 	 * that a victim has no pair for are summed up by class. NULL: there is one class. */
 	unsigned (*class_of)(const void *arg, uint32_t victim, int64_t culprit);
 	const void *class_arg;
+	bool detailed; /* so may this: the pairs get `waits`, `max` and `max_at` */
 
 	/* private */
 	const struct source *source;
@@ -81,6 +80,9 @@ struct culprits {
 	uint32_t nlooms;
 	uint32_t *gaps; /* of each loom: marks of lost events that are open */
 	struct hash queue_of;
+	struct slot *scratch; /* for the table of one victim */
+	struct detail *scratch_details;
+	uint32_t scratch_room;
 	uint32_t most;	     /* pairs of a victim */
 	int64_t first, last; /* clocks: only the part of a wait between them counts */
 	int64_t now;

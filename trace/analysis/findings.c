@@ -128,6 +128,7 @@ void findings_fini(struct findings *f)
 		free(s->threads[i].periods);
 	if (s) {
 		free(s->threads);
+		free(s->classes);
 		free(s->marks);
 		free(s->holders);
 		free(s->holder_of);
@@ -552,7 +553,8 @@ int findings_begin(struct findings *f, const struct source *source, int64_t firs
 		return err;
 	f->culprits.class_of = findings_class_of;
 	f->culprits.class_arg = f;
-	return read_metadata(f);
+	err = read_metadata(f);
+	return err ? err : findings_list_classes(f);
 }
 
 int findings_end(struct findings *f, const struct intervals *intervals)

@@ -43,10 +43,16 @@ struct thread_walk {	 /* of one thread */
 	bool last_valid;	 /* it was the only mutex of the thread */
 };
 
+struct thread_class { /* of a thread, for its class as a culprit */
+	uint32_t process;
+	bool kernel, ranked;
+};
+
 struct findings_state { /* of the walk */
 	struct thread_walk *threads;
-	struct hash processes;	 /* (loom, pid) */
-	struct mark_name *marks; /* sorted by type and value after the first event */
+	struct thread_class *classes; /* of each stream */
+	struct hash processes;	      /* (loom, pid) */
+	struct mark_name *marks;      /* sorted by type and value after the first event */
 	size_t nmarks;
 	bool sorted;
 	struct holder *holders;
@@ -112,6 +118,7 @@ const char *findings_loom(const struct findings *f, uint32_t process);
 
 /* findings_waits.c */
 
+int findings_list_classes(struct findings *f);
 unsigned findings_class_of(const void *arg, uint32_t victim, int64_t culprit);
 int findings_take_charges(struct findings *f);
 int findings_of_waits(struct findings *f, const struct group *group);

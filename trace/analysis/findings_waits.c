@@ -17,24 +17,39 @@ _Static_assert(CHARGED_CLASSES <= CULPRIT_CLASSES, "each class of culprits has i
 
 static enum culprit_class class_of(const struct findings *f, uint32_t victim, int64_t culprit)
 {
-	const struct process_use *a, *b;
+	const struct thread_class *classes = f->state->classes, *a, *b;
 
 	if (culprit <= CULPRIT_OTHERS && culprit > CULPRIT_OTHERS - CHARGED_CLASSES)
 		return (enum culprit_class)(CULPRIT_OTHERS - culprit);
 	if (culprit < 0)
 		return culprit == CULPRIT_IDLE ? CHARGED_IDLE : CHARGED_UNKNOWN;
-	if (f->threads[culprit].process == f->threads[victim].process)
+	a = &classes[victim];
+	b = &classes[culprit];
+	if (a->process == b->process)
 		return CHARGED_OWN;
-	if (f->threads[culprit].kernel)
+	if (b->kernel)
 		return CHARGED_KERNEL;
-	a = &f->processes[f->threads[victim].process];
-	b = &f->processes[f->threads[culprit].process];
-	return a->rank >= 0 && b->rank >= 0 ? CHARGED_RANK : CHARGED_OTHER;
+	return a->ranked && b->ranked ? CHARGED_RANK : CHARGED_OTHER;
 }
 
 unsigned findings_class_of(const void *arg, uint32_t victim, int64_t culprit)
 {
 	return class_of(arg, victim, culprit);
+}
+
+/* After the metadata. Apart from struct thread_use, to stay in the caches. */
+int findings_list_classes(struct findings *f)
+{
+	size_t n = f->source->trace.nstreams;
+
+	f->state->classes = calloc(n + 1, sizeof(*f->state->classes));
+	if (!f->state->classes)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		f->state->classes[i] =
+			(struct thread_class){f->threads[i].process, f->threads[i].kernel,
+					      f->processes[f->threads[i].process].rank >= 0};
+	return 0;
 }
 
 /* Charges the waits of threads to classes, and sorts the pairs by the process of the victim. */
@@ -103,7 +118,8 @@ static struct top top_culprit(const struct findings *f, const struct group *grou
 
 		if (culprit < 0)
 			continue;
-		if (sums[culprit] > top.ns)
+		if (sums[culprit] > top.ns ||
+		    (sums[culprit] && sums[culprit] == top.ns && culprit < top.stream))
 			top = (struct top){(uint32_t)culprit, sums[culprit]};
 		sums[culprit] = 0;
 	}
