@@ -40,7 +40,7 @@ cut --from +10ns --to +50us -o OUT IN; cut --cpu 0 -o OUT IN; cut --tid 1 --mode
 merge -o OUT IN KERNEL; merge -o OUT PROGRAM IN; merge --others -o OUT IN IN; merge -a -o OUT KERNEL IN
 sort IN; sort --all IN; sort -c IN; sort --dry-run IN; sort --all -m 1M -n 3 IN
 dump IN; dump -j IN; dump -x IN; dump -s IN; dump --mcv OH* --from +5ns IN
-export --perfetto -o OUT IN; export --perfetto --from +10ns --split 4K -o OUT IN
+export --perfetto -o OUT IN; export --perfetto --from +10ns --split 64K -o OUT IN
 report flame IN; report flame --svg IN; report flame --html IN
 top IN; top --by cpu IN; top --by thread --json IN; info -t IN; info --json IN
 convert -o OUT IN; convert -d -m -o OUT IN; pallas export IN OUT; pallas export --calls --level none IN OUT
@@ -101,7 +101,7 @@ def damage_bytes(path):
         elif how == 2:
             del data[at:at + pick((1, 4, 8, 12, 38, 100, 1000))]
         elif how == 3:
-            data[at:at] = pick((word, os.urandom(12), data[at:at + 40], data[at:at + 300]))
+            data[at:at] = pick((word, random.randbytes(12), data[at:at + 40], data[at:at + 300]))
         elif how == 4:
             other = random.randrange(len(data) + 1)
             data[at:at + 8] = data[other:other + 8]
@@ -203,7 +203,7 @@ def damage_events(path, others):
         elif how == 7:
             event[0] = random.randrange(256)
         elif how == 8:
-            event[1:4] = pick((os.urandom(3), events[j][1:4], pick((b"OHx", b"OHe", b"OHp", b"OAr", b"OU[", b"OU]", b"OM=", b"OF["))))
+            event[1:4] = pick((random.randbytes(3), events[j][1:4], pick((b"OHx", b"OHe", b"OHp", b"OAr", b"OU[", b"OU]", b"OM=", b"OF["))))
         elif how == 9:
             data = pick((b"", b"x" * 100000, b"\x1b[31m\0", struct.pack("<I", 7) + b"\x9b\xff\0"))
             size = pick((len(data), len(data) + 1, 2**31, 2**32 - 1, 0))

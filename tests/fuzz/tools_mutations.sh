@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 #
 # No damage to a trace, an archive, a run or statistics crashes a program, makes it run for ever, prints
-# control characters, or makes an incomplete trace look complete: made inputs, conformance vectors, and with
-# root a recording; bytes, events, JSON members, names and files damaged by tests/fuzz/mutations.py, which
-# has the judges. Runs the sanitized build if there is one. A failure names its seed.
-# MUTATIONS=25000 does so many instead of a fixed number; SEED=N begins with another one.
+# control characters, or makes an incomplete trace look complete: made inputs and conformance vectors, of
+# which bytes, events, JSON members, names and files are damaged by tests/fuzz/mutations.py, which has the
+# judges. Runs the sanitized build if there is one. A failure names its seed.
+# MUTATIONS=25000 does so many instead of a fixed number; SEED=N begins with another one; TRACES="DIR ..." are
+# recordings that take part.
 # longer: 1,500 damaged inputs, not 150
 set -eu
 bin=$B/bin
@@ -89,9 +90,9 @@ chmod -R u+w .
 for n in 1 2 3 4; do
 	cp -R whole.made "whole.made$n"
 done
-if [ "$(id -u)" = 0 ] && "$B/bin/ovni-bpf" -q -o whole.recorded -- sh -c 'for i in 1 2 3; do sleep 0.01 & done; wait' 2>"$T/said"; then
-	cp -R whole.recorded whole.recorded2
-fi
+for trace in ${TRACES:-}; do
+	cp -R "$trace" "whole.$(basename "$trace")"
+done
 shares=()
 for kind in whole whole trace trace trace stats old pallas loom; do
 	shares+=("$(printf '%s,' "$PWD/$kind".*)")
