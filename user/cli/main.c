@@ -13,7 +13,6 @@
 /* Reads files of the user, with the rights of the user; no session. */
 static enum status list(const struct options *o)
 {
-	struct identity caller;
 	const struct resolve_scope scope = {.pids = o->pids,
 					    .npids = o->npids,
 					    .command = o->command,
@@ -21,12 +20,7 @@ static enum status list(const struct options *o)
 					    .proc = "/proc",
 					    .root = ""};
 
-	int err = identity_of_caller(&caller);
-
-	if (!err)
-		err = privilege_suspend(&caller);
-	identity_free(&caller);
-	if (err)
+	if (privilege_act_as_caller())
 		return STATUS_FAILED;
 	return list_run(o->list, &scope, o->json) || log_lacks_memory() ? STATUS_FAILED
 									: STATUS_COMPLETE;

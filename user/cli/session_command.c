@@ -557,13 +557,7 @@ static const struct cli_program program = {
  * called sudo. */
 static int run_command(enum command command, char **operands, bool as_json)
 {
-	struct identity caller;
-	int err = identity_of_caller(&caller);
-
-	if (!err)
-		err = privilege_suspend(&caller);
-	identity_free(&caller);
-	if (err)
+	if (privilege_act_as_caller())
 		return STATUS_FAILED;
 	switch (command) {
 	case COMMAND_STATUS:

@@ -258,6 +258,17 @@ int privilege_suspend(const struct identity *caller)
 	return err;
 }
 
+int privilege_act_as_caller(void)
+{
+	struct identity caller;
+	int err = identity_of_caller(&caller);
+
+	if (!err)
+		err = privilege_suspend(&caller);
+	identity_free(&caller);
+	return err;
+}
+
 void privilege_resume(void)
 {
 	int err = 0;

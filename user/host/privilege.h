@@ -63,6 +63,8 @@ int identity_become(const struct identity *identity) __attribute__((warn_unused_
  * those of the caller. privilege_suspend() returns 0, or -errno after one message.
  */
 int privilege_suspend(const struct identity *caller) __attribute__((warn_unused_result));
+/* The same for identity_of_caller(), up to the end of the process. */
+int privilege_act_as_caller(void) __attribute__((warn_unused_result));
 void privilege_resume(void);
 
 enum privilege_need {
