@@ -15,7 +15,7 @@ view() { # WANTED_STATUS ARGUMENTS...
 agree() { python3 -B "$S/tests/golden/view_page.py" "$1" "$B/bin" "${@:2}" >"$T/said" 2>&1 || fail "$*"; }
 cd "$T"
 python3 "$S/tests/golden/tools_make.py" trace <<'END'
-thread n 1 7 bpf.name="busy" bpf.session={"lost":"5","hostname":"h"} ovni.mark={"0":{"title":"Function","chan_type":"stack","labels":{"1":"solve","2":"inner"}}} bpf.names={"99":"outside"}
+thread n 1 7 bpf.name="busy" bpf.session={"lost":"5","hostname":"h"} ovni.mark={"0":{"title":"Function","chan_type":"stack","labels":{"1":"solve","2":"inner"}},"5":{"title":"level","chan_type":"single","labels":{"-7":"low<b>","x":"bad","9":"high"}}} bpf.names={"99":"outside"}
 1000 OHx i32:0 i32:-1 u64:0
 1500 OM[ i64:1 i32:0
 1600 OM[ i64:2 i32:0
@@ -96,6 +96,8 @@ from view_page import Page
 page, part = Page("trace.html"), Page("busy.html")
 assert page.gaps == [(0, 3, 3400, 3600, 5)] or page.gaps[0][2:] == (3400, 3600, 5), page.gaps
 assert [point[1:] for point in page.points] == [(5, 3150, -7)], page.points
+assert page.meta["marks"] == [{"type": 5, "title": "level", "labels": [
+    {"value": "-7", "label": "low<b>"}, {"value": "9", "label": "high"}]}], page.meta["marks"]
 assert sorted(page.meta["others"]) == ["8", "outside (99)"], page.meta["others"]
 assert page.meta["lost"] == "5" and page.meta["host"] == "h" and not page.meta["damaged"]
 assert len({run.thread for run in part.runs}) == 1 and part.runs

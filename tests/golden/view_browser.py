@@ -294,6 +294,61 @@ def look_at_findings(browser):
     check("no errors", not (errors := browser.errors()), errors)
 
 
+def look_at_values(browser):
+    """The states of an accelerator, set by marks, as lines below its rows; the time of each value."""
+    look = Look(browser, "loom")
+    row = "n%d/t3" % Page(top + "/loom.html").meta["looms"].index("loomsim.ranks")
+    browser.run("view.show(0, 4000)")
+    look.settle()
+    said = browser.text("#rows")
+    check("an accelerator has names", "core 0 node 1 (3)" in said and "accelerator loomsim.ranks (1)" in said, said)
+    # as tests/golden/loom_host.sh has the states: 6 from 0 ns, 4 from 500, 3 from 1000, 7 from 2000 to 3000
+    for t, words in ((250, "was stalled on output (6) for 500 ns"), (700, "was route (4) for 500 ns"),
+                     (1500, "was fire (3) for 1 us, from 0.000001000 s"), (2500, "was error (7) for 1 us")):
+        y = look.row(row)[1] + 15
+        browser.pointer(("move", int(look.x(t)), int(y)), ("down",), ("up",))
+        check("the value at %d ns" % t, words in look.panel() and "Accel: node state of core 0 node 1 (3)" in look.panel(), look.panel())
+    check("values differ by colour", len({look.pixel(t, row, 15) for t in (1900, 2950, 3500)}) == 3)
+    check("no value after the end", look.pixel(3500, row, 15) == COLOURS["paper"], look.pixel(3500, row, 15))
+    look.picture("loom")
+    check("no errors", not (errors := browser.errors()), errors)
+
+
+def look_at_waits(browser):
+    """The number of threads that wait for a CPU: its time is that of ovni-report, its threads are those of the page."""
+    look, page = Look(browser, "turns"), Page(top + "/turns.html")
+    end, origin = page.meta["end"], int(page.meta["origin"])
+    words = page.meta["uses"]
+    waits = [(thread, begin, stop) for thread, use, begin, stop in page.all_stays() if words[use]["state"] in ("runnable", "throttled")]
+    random.seed(5)
+    for t0, t1 in [(0, end)] + [sorted(random.randint(0, end) for _ in range(2)) for _ in range(3)]:
+        truth = sum(int(row["time"]) for row in report(bin_dir, "why", "--from", str(origin + t0), "--to", str(origin + t1), top + "/turns")
+                    if row["state"] in ("runnable", "throttled"))
+        got = browser.run("return view.sum('runnable', arguments[0], arguments[1]).waiting", t0, t1)
+        check("time of waits", got == truth and truth, got, truth)
+    for t in (random.randint(0, end) for _ in range(5)):
+        browser.run("view.choose({ kind: 'count', begin: arguments[0], end: arguments[0] })", t)
+        n = sum(begin <= t < stop for _, begin, stop in waits)
+        check("threads that wait at %d" % t, look.panel().startswith("%d thread" % n), n, look.panel())
+    # the height of the row at a wait of the greatest number, and where no thread waits
+    t0, t1 = waits[len(waits) // 2][1:]
+    browser.run("view.show(arguments[0], arguments[1])", t0, t1)
+    most = browser.run("""view.draw();
+        const row = view.rowOf.get('runnable'), y = row.y - view.main.scrollTop, d = view.bars.getContext('2d');
+        const list = []; for (let x = 250; x < 240 + view.width - 10; x += 20) {
+            const t = view.timeAt(x + 0.5), column = d.getImageData(x, y, 1, row.height).data; let h = 0;
+            for (let k = 0; k < row.height; k++) h += column[4 * k + 2] < 60;
+            list.push([t, h]); }
+        return [list, view.most];""")
+    for t, height in most[0]:
+        n = sum(begin <= t < stop for _, begin, stop in waits)
+        near_change = any(abs(t - edge) < (t1 - t0) / 400 for _, begin, stop in waits for edge in (begin, stop))
+        check("height of the count", near_change or abs(height - n / most[1] * 28) <= 2, t, n, height, most[1])
+    browser.pointer(("move", 700, int(browser.run("return view.rowOf.get('runnable').y + view.bars.getBoundingClientRect().top - view.main.scrollTop + 20"))),
+                    ("down",), ("up",))
+    check("a click on the count", "for a CPU at" in look.panel() and look.state()["chosenRow"] == "runnable", look.panel())
+
+
 def look_at_damage(browser):
     text = open(top + "/turns.html", encoding="utf-8").read()
     sections = list(re.finditer(r'data-kind="(\w+)">([^<]*)<', text))
@@ -325,6 +380,8 @@ def main():
         look_at_gestures(browser)
         look_at_hour(browser)
         look_at_findings(browser)
+        look_at_values(browser)
+        look_at_waits(browser)
         look_at_damage(browser)
     finally:
         browser.close()

@@ -92,5 +92,10 @@ for name in small hour turns costly; do
 	"$B/bin/ovni-view" "$name" 2>said || status=$?
 	[ $status = 0 ] || [ $status = 3 ] || { cat said; exit 1; }
 done
+# A recording and a run of an accelerator.
+python3 -B "$S/tests/golden/loom_schedule.py" loom
+python3 -B "$S/tests/golden/loom_make.py" runs
+"$B/bin/ovni-loom" import runs/ranks.trace.bin -o loom --clock-period 500ns
+"$B/bin/ovni-view" loom
 python3 -B "$S/tests/golden/view_page.py" turns.html "$B/bin" turns
 python3 -B "$S/tests/golden/view_browser.py" "$PWD" "$B/bin" "${VIEW_SHOTS:-}"

@@ -468,12 +468,30 @@ static int write_gap(struct collect *c, uint32_t stream, int32_t index, int64_t 
 	return columns_flush(&c->gaps, GAP_COLUMNS, c->page, "gaps");
 }
 
+/* Remembers the type of a mark that sets values. */
+static int note_type(struct collect *c, int32_t type)
+{
+	uint32_t *at = hash_at(&c->by_function, (struct hash_key){.b = 1, .c = (uint32_t)type});
+	int32_t *new;
+
+	if (at && *at != HASH_NONE)
+		return 0;
+	new = at ? ARRAY_ADD(c->types, c->ntypes) : NULL;
+	if (!new)
+		return log_no_memory("for the marks of the page");
+	*new = type;
+	*at = (uint32_t)(c->ntypes - 1);
+	return 0;
+}
+
 static int write_point(struct collect *c, uint32_t stream, const struct event *ev)
 {
 	int64_t at = relative(c, ev->clock);
 
 	if (!wanted(c, stream, ev->clock, ev->clock))
 		return 0;
+	if (note_type(c, get_i32(ev->payload + 8)))
+		return -ENOMEM;
 	column_number(&c->points, POINT_THREAD, stream);
 	column_signed(&c->points, POINT_TYPE, get_i32(ev->payload + 8));
 	column_signed(&c->points, POINT_AT, at - c->point_at);
@@ -652,6 +670,7 @@ void collect_fini(struct collect *c)
 		free(c->threads[i].calls);
 	free(c->threads);
 	free(c->functions);
+	free(c->types);
 	hash_free(&c->by_function);
 	columns_fini(&c->stays);
 	columns_fini(&c->calls);

@@ -42,7 +42,9 @@ struct collect {
 	struct thread_track *threads;	    /* of each stream */
 	struct function *functions;	    /* by number */
 	size_t nfunctions;
-	struct hash by_function;
+	struct hash by_function; /* and of the types */
+	int32_t *types;		 /* of the marks that set values */
+	size_t ntypes;
 	struct density busy, runnable;
 	uint64_t limit;	     /* bytes of the sections */
 	int64_t first, last; /* clocks of the part in detail */

@@ -91,6 +91,18 @@ static void put_name(struct json *node, const char *key, const char *name)
 	json_put_string(node, key, name ? text_shown(name) : "");
 }
 
+/* The name of a thread without one: the label of a part of an accelerator (loom.md), or none. */
+static void put_label(const struct described *d, size_t stream, struct json *thread)
+{
+	struct json *meta = trace_metadata(&d->source->trace, stream);
+	const char *label = json_string(json_get(meta, "accel.label"));
+
+	put_name(thread, "name", label);
+	if (label)
+		json_put_bool(thread, "accelerator", true);
+	json_free(meta);
+}
+
 static void put_threads(const struct described *d, struct json *root)
 {
 	const struct actors *actors = &d->collect->actors;
@@ -103,7 +115,10 @@ static void put_threads(const struct described *d, struct json *root)
 		const struct owner *owner = &d->source->owners[i];
 		struct json *thread = json_put_object(list, NULL);
 
-		put_name(thread, "name", owner->name);
+		if (owner->name)
+			put_name(thread, "name", owner->name);
+		else
+			put_label(d, i, thread);
 		json_put_i64(thread, "tid", owner->tid);
 		json_put_i64(thread, "pid", owner->pid);
 		json_put_int(thread, "loom", actors->loom_of[i]);
@@ -210,6 +225,78 @@ static char *trace_name(const char *path)
 	return name;
 }
 
+/* The number that is a key of the metadata. */
+static bool key_number(const char *key, int64_t *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoll(key, &end, 10);
+	return end != key && !*end && !errno;
+}
+
+/* One type of marks, from the metadata of one stream; `seen` has the labels of those before. */
+static int put_mark(struct json *node, int32_t type, const struct json *mark, struct hash *seen)
+{
+	const struct json *label = json_first(json_key(mark, "labels"));
+	struct json *list = json_put_array(node, "labels");
+
+	if (json_string(json_key(mark, "title")))
+		put_name(node, "title", json_string(json_key(mark, "title")));
+	for (; label; label = json_next(label)) {
+		struct json *entry;
+		int64_t value;
+		uint32_t *at;
+
+		if (!key_number(json_name(label), &value) || !json_string(label))
+			continue;
+		at = hash_at(seen, (struct hash_key){.a = (uint64_t)value, .c = (uint32_t)type});
+		if (!at)
+			return -ENOMEM;
+		if (*at != HASH_NONE)
+			continue;
+		*at = 0;
+		entry = json_put_object(list, NULL);
+		json_put_i64(entry, "value", value);
+		put_name(entry, "label", json_string(label));
+	}
+	return 0;
+}
+
+/* Titles and labels of the marks that set values. 0, or -errno after one message. */
+static int put_marks(const struct described *d, struct json *root)
+{
+	const struct collect *c = d->collect;
+	struct json *list = json_put_array(root, "marks");
+	struct hash seen = {0};
+	int err = 0;
+
+	for (size_t i = 0; c->ntypes && i < d->source->trace.nstreams && err == 0; i++) {
+		struct json *meta = trace_metadata(&d->source->trace, i);
+		const struct json *marks = json_get(meta, "ovni.mark");
+
+		err = meta ? 0 : -EINVAL;
+		for (size_t k = 0; marks && k < c->ntypes && err == 0; k++) {
+			char key[16];
+			const struct json *mark;
+			struct json *node;
+
+			snprintf(key, sizeof(key), "%d", c->types[k]);
+			mark = json_key(marks, key);
+			if (!mark)
+				continue;
+			node = json_put_object(list, NULL);
+			json_put_int(node, "type", c->types[k]);
+			err = put_mark(node, c->types[k], mark, &seen);
+			if (err)
+				log_no_memory("for the marks of the page");
+		}
+		json_free(meta);
+	}
+	hash_free(&seen);
+	return err;
+}
+
 /* The section that stands first: everything but the blocks. */
 static int describe(struct described *d, struct page_file *page)
 {
@@ -247,6 +334,9 @@ static int describe(struct described *d, struct page_file *page)
 	}
 	put_threads(d, root);
 	put_functions(d, root);
+	err = put_marks(d, root);
+	if (err)
+		goto out;
 	put_density(root, "busy", &c->busy);
 	put_density(root, "runnable", &c->runnable);
 	text = json_text(root);

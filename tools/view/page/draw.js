@@ -9,7 +9,7 @@
 /* Of equal shares the first one is shown. */
 const BY_WEIGHT = [RUNNABLE, THROTTLED, RUNNING, UNKNOWN, REPAIRED, IO, BLOCKED, ASLEEP, STOPPED];
 const IS_THIN = CLASSES.map((_, state) => THIN.includes(state));
-const LEFT = 240, ROW = 18, LINE = 12, LEVEL = 8192, LEVEL_MOST = 131072, EXACT_MOST = 3000, LABEL_LEAST = 30, LABELS_MOST = 600;
+const LEFT = 240, ROW = 18, LINE = 12, COUNT = 32, LEVEL = 8192, LEVEL_MOST = 131072, EXACT_MOST = 3000, LABEL_LEAST = 30, LABELS_MOST = 600;
 
 class Painter {
 	constructor(model) {
@@ -275,6 +275,81 @@ class Painter {
 			context.fillStyle = inkOn(hue);
 			context.fillText(name.length > most ? name.slice(0, most - 1) + '…' : name, left + x0 + 3, y + LINE / 2 - 1);
 		}
+	}
+
+	/* The values that a mark sets in a thread: blocks with their labels, and numbers as a line. */
+	paintValues(context, { line, least, most }, t0, scale, left, y) {
+		const { model, width } = this, { points, values } = model, t1 = t0 + width / scale, end = values.first[line + 1];
+		context.font = '10px system-ui, "DejaVu Sans", sans-serif';
+		context.textBaseline = 'middle';
+		for (let at = Math.max(values.place(line, t0) - 1, values.first[line]); at < end;) {
+			const i = values.order[at];
+			if (points.begin[i] >= t1)
+				break;
+			const x0 = Math.max((points.begin[i] - t0) * scale, 0), x1 = Math.min((model.valueEnd(line, at) - t0) * scale, width);
+			const label = model.labelOf(i), text = label === undefined ? String(points.values[i]) : shown(label);
+			const wide = Math.max(x1 - x0, 1), letters = Math.floor((wide - 6) / 6);
+			const share = label !== undefined || most <= least ? 1 : (Number(points.values[i]) - least) / (most - least);
+			const height = Math.max(share * (LINE - 2), 1), hue = label === undefined ? this.dim : hueOf(text);
+			const none = label === 'none';
+			context.fillStyle = hue;
+			if (!none)
+				context.fillRect(left + x0, y + LINE - 2 - height, wide > 3 ? wide - 1 : wide, height);
+			if (letters >= 3) {
+				context.fillStyle = none || share < 0.8 ? this.ink : inkOn(hue);
+				context.fillText(text.length > letters ? text.slice(0, letters - 1) + '…' : text, left + x0 + 3, y + LINE / 2 - 1);
+			}
+			/* the last value of the next pixel, at least the next value */
+			at = Math.max(at + 1, values.place(line, t0 + (Math.floor(x0) + 1) / scale) - 1);
+		}
+	}
+
+	/* Threads that wait for a CPU: for each pixel the mean, as a filled line. */
+	paintCount(context, t0, scale, left, y, height) {
+		const { model, width } = this, { meta } = model, waits = model.waits(), means = new Float64Array(width);
+		const before = (list, t) => { /* the number of clocks before t */
+			let low = 0, high = list.length;
+			while (low < high) {
+				const middle = low + high >>> 1;
+				if (list[middle] < t)
+					low = middle + 1;
+				else
+					high = middle;
+			}
+			return low;
+		};
+		for (let x = 0; x < width; x++) {
+			const from = t0 + x / scale, to = from + 1 / scale;
+			if (to <= 0 || from >= meta.end)
+				continue;
+			if (!waits) {
+				const { ns, width: bucket } = meta.runnable;
+				means[x] = ns[Math.max(0, Math.floor((from + to) / 2 / bucket))] / bucket || 0;
+				continue;
+			}
+			let b = before(waits.begins, from), e = before(waits.ends, from), at = from, total = 0;
+			for (;;) { /* steps inside the pixel */
+				const begin = b < waits.begins.length ? waits.begins[b] : Infinity, end = e < waits.ends.length ? waits.ends[e] : Infinity;
+				const next = Math.min(begin, end, to);
+				total += (b - e) * (next - at);
+				at = next;
+				if (next >= to)
+					break;
+				if (begin <= end)
+					b++;
+				else
+					e++;
+			}
+			means[x] = total / (to - from);
+		}
+		const most = Math.max(1, ...means);
+		context.fillStyle = this.colours[RUNNABLE];
+		for (let x = 0; x < width; x++)
+			if (means[x] > 0) {
+				const h = Math.max(1, means[x] / most * (height - 4));
+				context.fillRect(left + x, y + height - 2 - h, 1, h);
+			}
+		return most;
 	}
 
 	hatch(context, x, y, width, height) {

@@ -120,7 +120,7 @@ class View {
 			group.threads.push(id);
 			group.sum += model.onCpu[id];
 			if (thread.tid === thread.pid)
-				group.name = thread.name;
+				group.name = thread.accelerator ? 'accelerator ' + meta.looms[thread.loom] : thread.name;
 		});
 		const byTime = (a, b) => model.onCpu[b] - model.onCpu[a] || a - b;
 		const byName = (a, b) => meta.threads[a].name < meta.threads[b].name ? -1 : meta.threads[a].name > meta.threads[b].name ? 1 : a - b;
@@ -132,6 +132,7 @@ class View {
 		for (const id of cpus)
 			this.all.push({ kind: 'cpu', id, group: 'cpus', label: this.panel.cpu(id),
 				key: key(meta.cpus[id].loom, 'c' + meta.cpus[id].cpu) });
+		this.all.push({ kind: 'count', id: 'runnable', group: 'cpus', key: 'runnable', label: 'threads that wait for a CPU' });
 		const groups = [...processes.values()];
 		groups.forEach((group) => group.threads.sort(compare));
 		groups.sort((a, b) => this.order ? compare(a.threads[0], b.threads[0]) : b.sum - a.sum || a.threads[0] - b.threads[0]);
@@ -144,7 +145,8 @@ class View {
 				const thread = meta.threads[id], name = key(thread.loom, 't' + thread.tid), n = (seen.get(name) || 0) + 1;
 				seen.set(name, n);
 				this.all.push({ kind: 'thread', id, group: many ? group.id : '', process: group.id, key: n > 1 ? name + '.' + n : name,
-					label: model.nameOf(id), lines: model.linesOf.get(id) || [] });
+					label: model.nameOf(id),
+					lines: [...model.linesOf.get(id) || [], ...model.valueLinesOf.get(id) || []] });
 			}
 		}
 		for (const row of this.all)
@@ -157,7 +159,7 @@ class View {
 		let y = 0;
 		const put = (row) => {
 			row.y = y;
-			row.height = ROW + (row.lines && row.lines.length ? row.lines.length * LINE + 2 : 0);
+			row.height = row.kind === 'count' ? COUNT : ROW + (row.lines && row.lines.length ? row.lines.length * LINE + 2 : 0);
 			y += row.height;
 			return row;
 		};
@@ -277,8 +279,12 @@ class View {
 		}
 		painter.paint(context, rows, this.t0, scale, LEFT);
 		for (const row of rows)
-			(row.lines || []).forEach(({ line }, k) =>
-				painter.paintCalls(context, line, this.t0, scale, LEFT, row.y + ROW + k * LINE));
+			(row.lines || []).forEach((line, k) => line.type === undefined
+				? painter.paintCalls(context, line.line, this.t0, scale, LEFT, row.y + ROW + k * LINE)
+				: painter.paintValues(context, line, this.t0, scale, LEFT, row.y + ROW + k * LINE));
+		for (const row of rows)
+			if (row.kind === 'count')
+				this.most = painter.paintCount(context, this.t0, scale, LEFT, row.y, row.height);
 		this.drawGaps(context, rows, scale);
 		this.drawMarks(context, scale);
 		this.drawChosen(context, rows, scale);
@@ -293,6 +299,14 @@ class View {
 		context.fillRect(0, 0, LEFT, this.height);
 		context.font = '12px system-ui, "DejaVu Sans", sans-serif';
 		context.textBaseline = 'middle';
+		context.font = '10px system-ui, "DejaVu Sans", sans-serif';
+		context.fillStyle = painter.dim;
+		for (const row of rows) {
+			if (row.kind === 'count')
+				context.fillText('at most ' + this.most.toFixed(1) + ' in sight', 10, row.y + ROW + 5);
+			(row.lines || []).forEach((line, k) => line.type !== undefined
+				&& context.fillText(this.model.titleOf(line.type), 22, row.y + ROW + k * LINE + LINE / 2 - 1, LEFT - 30));
+		}
 		/* real text, to be selected, copied and read aloud, above the canvas */
 		const used = new Set();
 		this.labels = this.labels || new Map();
@@ -343,7 +357,6 @@ class View {
 	}
 
 	drawMarks(context, scale) {
-		const { points } = this.model;
 		this.marks.forEach((t) => {
 			context.fillStyle = this.painter.mark;
 			context.fillRect(LEFT + (t - this.t0) * scale, 0, 1, this.height);
@@ -353,22 +366,6 @@ class View {
 			context.globalAlpha = 0.12;
 			context.fillRect(x0, 0, x1 - x0, this.height);
 			context.globalAlpha = 1;
-		}
-		/* values of marks: a diamond on the row of their thread */
-		const y = new Map(this.visible().filter((row) => row.kind === 'thread').map((row) => [row.id, row.y - this.main.scrollTop]));
-		let drawn = 0;
-		for (let i = 0; i < points.n && drawn < 2000; i++) {
-			if (points.begin[i] < this.t0 || points.begin[i] > this.t1 || !y.has(points.thread[i]))
-				continue;
-			const x = LEFT + (points.begin[i] - this.t0) * scale, at = y.get(points.thread[i]);
-			drawn++;
-			context.fillStyle = this.painter.ink;
-			context.beginPath();
-			context.moveTo(x, at + 5);
-			context.lineTo(x + 4, at + 9);
-			context.lineTo(x, at + 13);
-			context.lineTo(x - 4, at + 9);
-			context.fill();
 		}
 	}
 
@@ -392,7 +389,7 @@ class View {
 			context.lineWidth = 2;
 			context.strokeRect(x0 - 1, y, Math.max(x1 - x0, 1) + 2, height);
 		};
-		if (what.kind === 'call')
+		if (what.kind === 'call' || what.kind === 'value' || what.kind === 'count')
 			return;
 		const { begin, end, thread, cpu } = this.extent(what);
 		outline(yOf('thread', thread), begin, end, ROW);
@@ -482,8 +479,10 @@ class View {
 		const inside = y + this.main.scrollTop - row.y;
 		if (row.kind === 'thread' && inside >= ROW) {
 			const line = row.lines[Math.floor((inside - ROW) / LINE)];
-			return line && this.callAt(line.line, t, reach);
+			return line && (line.type === undefined ? this.callAt(line.line, t, reach) : this.valueAt(line.line, t));
 		}
+		if (row.kind === 'count')
+			return { kind: 'count', begin: t, end: t };
 		if (row.kind === 'cpu')
 			return this.cpuAt(row.id, t, reach);
 		let found, best = Infinity;
@@ -504,6 +503,14 @@ class View {
 			return undefined;
 		const i = callLines.order[last];
 		return calls.end[i] >= t - reach ? { kind: 'call', i } : undefined;
+	}
+
+	valueAt(line, t) {
+		const { values, points } = this.model, place = values.place(line, t + 1) - 1;
+		if (place < values.first[line])
+			return undefined;
+		const i = values.order[place], end = this.model.valueEnd(line, place);
+		return t <= end ? { kind: 'value', i, begin: points.begin[i], end, thread: points.thread[i] } : undefined;
 	}
 
 	cpuAt(cpu, t, reach) {
@@ -546,8 +553,8 @@ class View {
 			return;
 		}
 		const { begin, end, thread, cpu } = this.extent(what);
-		const row = thread !== undefined ? this.all.find((r) => r.kind === 'thread' && r.id === thread)
-			: this.all.find((r) => r.kind === 'cpu' && r.id === cpu);
+		const [kind, id] = what.kind === 'count' ? ['count', 'runnable'] : thread !== undefined ? ['thread', thread] : ['cpu', cpu];
+		const row = this.all.find((r) => r.kind === kind && r.id === id);
 		this.chosenRow = row && row.key;
 		if (go && row)
 			this.reveal(row);
@@ -673,6 +680,14 @@ class View {
 		const row = this.rowOf.get(key);
 		if (!row)
 			throw new RangeError('no row ' + key);
+		if (row.kind === 'count') {
+			let waiting = 0;
+			this.meta.threads.forEach((thread, id) => this.model.eachStay(id, t0, t1, (use, begin, end) => {
+				if (this.model.waiting[use])
+					waiting += Math.min(end, t1) - Math.max(begin, t0);
+			}));
+			return { waiting };
+		}
 		return row.kind === 'cpu' ? { busy: this.model.busy(row.id, t0, t1) } : this.model.sum(row.id, t0, t1);
 	}
 }

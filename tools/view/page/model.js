@@ -85,6 +85,8 @@ class Index {
 	}
 }
 
+const WAITS_MOST = 1e6; /* runs and stays whose waits are counted exactly */
+
 class Model {
 	constructor(meta) {
 		const n = meta.counts, nthreads = meta.threads.length;
@@ -100,6 +102,7 @@ class Model {
 			return use.reason === 'lost' ? REPAIRED : CLASSES.indexOf(use.state);
 		});
 		this.useOf = new Map(meta.uses.map((use, i) => [use.state + ' ' + use.reason, i]));
+		this.waiting = meta.uses.map((use) => use.state === 'runnable' || use.state === 'throttled');
 		this.why = meta.why.map((word) => word);
 		this.stayed = [];
 		for (const [word, use] of [['preempted', 'runnable preempted'], ['yielded', 'runnable yielded'],
@@ -133,10 +136,79 @@ class Model {
 		}
 		for (const list of this.linesOf.values())
 			list.sort((a, b) => a.depth - b.depth);
+		this.indexValues();
 		this.callLines = new Index(calls.n, lines.size, (i) => lineOf[i], calls.begin, orderByKey(calls.n, calls.begin, end));
 		this.onCpu = new Float64Array(nthreads);
 		for (let i = 0; i < runs.n; i++)
 			this.onCpu[runs.thread[i]] += runs.end[i] - runs.begin[i];
+	}
+
+	/* A line for each type of marks that sets values in a thread: a value lasts until the next one. */
+	indexValues() {
+		const { points, meta } = this, lines = new Map(), lineOf = new Uint32Array(points.n);
+		this.valueLinesOf = new Map();
+		this.valueLines = [];
+		for (let i = 0; i < points.n; i++) {
+			const key = points.thread[i] + ' ' + points.what[i];
+			let line = lines.get(key);
+			if (line === undefined) {
+				lines.set(key, line = this.valueLines.length);
+				this.valueLines.push({ line, type: points.what[i], thread: points.thread[i], least: Infinity, most: -Infinity });
+				const list = this.valueLinesOf.get(points.thread[i]) || [];
+				list.push(this.valueLines[line]);
+				this.valueLinesOf.set(points.thread[i], list);
+			}
+			lineOf[i] = line;
+			const value = Number(points.values[i]), at = this.valueLines[line];
+			at.least = Math.min(at.least, value);
+			at.most = Math.max(at.most, value);
+		}
+		for (const list of this.valueLinesOf.values())
+			list.sort((a, b) => a.type - b.type);
+		this.values = new Index(points.n, lines.size, (i) => lineOf[i], points.begin, orderByKey(points.n, points.begin, meta.end));
+		this.titles = new Map();
+		this.labels = new Map();
+		for (const { type, title, labels } of meta.marks || []) {
+			if (title && !this.titles.has(type))
+				this.titles.set(type, title);
+			for (const { value, label } of labels)
+				if (!this.labels.has(type + ' ' + value))
+					this.labels.set(type + ' ' + value, label);
+		}
+	}
+
+	titleOf(type) {
+		return shown(this.titles.get(type) || 'mark of type ' + type);
+	}
+
+	/* The label of the value of a point; undefined: it is a number alone. */
+	labelOf(i) {
+		return this.labels.get(this.points.what[i] + ' ' + this.points.values[i]);
+	}
+
+	/* The end of the value at a place of `values`: the next value, or the end of the thread's last run. */
+	valueEnd(line, place) {
+		const { values, points, byThread, runs } = this, thread = points.thread[values.order[place]];
+		if (place + 1 < values.first[line + 1])
+			return points.begin[values.order[place + 1]];
+		const last = byThread.first[thread + 1] - 1;
+		const end = last >= byThread.first[thread] ? runs.end[byThread.order[last]] : 0;
+		return Math.max(end, points.begin[values.order[place]]);
+	}
+
+	/* How many threads were runnable or throttled, as two sorted lists of clocks; undefined: too many to sort. */
+	waits() {
+		if (this.waitList || this.runs.n + this.stays.n > WAITS_MOST)
+			return this.waitList;
+		const begins = [], ends = [];
+		this.meta.threads.forEach((thread, id) => !thread.omitted && this.eachStay(id, 0, Infinity, (use, begin, end) => {
+			if (this.waiting[use]) {
+				begins.push(begin);
+				ends.push(end);
+			}
+		}));
+		this.waitList = { begins: Float64Array.from(begins).sort(), ends: Float64Array.from(ends).sort() };
+		return this.waitList;
 	}
 
 	nameOf(actor) {

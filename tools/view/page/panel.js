@@ -55,7 +55,8 @@ class Panel {
 
 	/* The sentence of what is under the pointer, or selected, as paragraphs. */
 	sentences(what) {
-		const say = { run: this.run, stay: this.stay, call: this.call, gap: this.gap, idle: this.idle };
+		const say = { run: this.run, stay: this.stay, call: this.call, gap: this.gap, idle: this.idle, value: this.value,
+			count: this.count };
 		return say[what.kind].call(this, what);
 	}
 
@@ -143,6 +144,29 @@ class Panel {
 		return [this.paragraph([gaps.more[i] + (gaps.more[i] === 1 ? ' event' : ' events') + ' of '
 			+ (gaps.what[i] >= 0 ? this.cpu(gaps.what[i]) : 'a CPU') + ' lost, ' + this.span(gaps.begin[i], gaps.end[i])
 			+ '. States there are a guess.'])];
+	}
+
+	value({ i, begin, end }) {
+		const { model } = this, { points } = model, label = model.labelOf(i);
+		return [this.paragraph([model.titleOf(points.what[i]) + ' of ', this.thread(points.thread[i]), ' was '
+			+ (label === undefined ? points.values[i] : shown(label) + ' (' + points.values[i] + ')') + ' for '
+			+ duration(end - begin) + ', ' + this.span(begin, end) + '.'])];
+	}
+
+	/* The threads that wait for a CPU at a time. */
+	count({ begin: t }) {
+		const { model } = this, found = [];
+		model.meta.threads.forEach((thread, id) => !thread.omitted && model.eachStay(id, t, t + 1, (use, begin, end) => {
+			if (model.waiting[use] && begin <= t && end > t)
+				found.push([id, t - begin]);
+		}));
+		found.sort((a, b) => b[1] - a[1]);
+		const parts = [found.length + (found.length === 1 ? ' thread waits' : ' threads wait') + ' for a CPU at '
+			+ seconds(t) + ' s' + this.clock(t) + (found.length ? ': ' : '.')];
+		found.slice(0, 20).forEach(([id, since], k) => parts.push(k ? ', ' : '', this.thread(id), ' since ' + duration(Math.round(since))));
+		if (found.length > 20)
+			parts.push(' and ' + (found.length - 20) + ' more');
+		return [this.paragraph(parts)];
 	}
 
 	idle({ cpu, begin, end }) {
