@@ -342,7 +342,7 @@ install: $(if $(NO_BUILD),,all)
 	$(INSTALL) -m 644 $(wildcard docs/man/*.5) $(DESTDIR)$(mandir)/man5
 	$(INSTALL) -m 644 $(wildcard docs/man/*.8) $(DESTDIR)$(mandir)/man8
 	$(INSTALL) -m 644 README.md CHANGELOG.md CONTRIBUTING.md LICENSE $(DESTDIR)$(docdir)
-	$(INSTALL) -m 644 $(wildcard docs/*.md docs/*.svg) $(DESTDIR)$(docdir)/docs
+	$(INSTALL) -m 644 $(wildcard docs/*.md docs/*.svg docs/*.png) $(DESTDIR)$(docdir)/docs
 	$(INSTALL) -m 644 $(wildcard docs/spec/*.md) $(DESTDIR)$(docdir)/docs/spec
 	$(INSTALL) -m 644 tests/golden/loomsim.c $(DESTDIR)$(docdir)/examples
 	$(INSTALL) -m 644 $(LIBLOOM) $(DESTDIR)$(libdir)

@@ -4,7 +4,7 @@
 # `sudo make demo`: records a small parallel program for a few seconds, emulates the trace, and
 # shows the results.
 #
-#   tests/demo.sh [BUILD]      the trace is left in BUILD/demo
+#   tests/demo.sh [BUILD]      the trace is left in BUILD/demo, its page in BUILD/demo.html
 set -u
 B=${1:-build}
 S=$(cd "$(dirname "$0")/.." && pwd)
@@ -20,10 +20,10 @@ fi
 title() { printf '\n%s%s%s\n\n' "$bold" "$1" "$plain"; }
 shown() { printf '  $ %s\n' "$*"; }
 
-rm -rf "$trace"
+rm -rf "$trace" "$trace.html"
 title "1. Record: a program with a pool of four workers, on $(nproc) CPUs, as it is"
-shown "ovni-bpf -o $trace -- tests/workloads/phases"
-WORKLOAD_MAIN=reported "$B/bin/ovni-bpf" -o "$trace" -- "$B/tests/workloads/phases" -t 3000 || {
+shown "ovni-bpf --html -o $trace -- tests/workloads/phases"
+WORKLOAD_MAIN=reported "$B/bin/ovni-bpf" --html -o "$trace" -- "$B/tests/workloads/phases" -t 3000 || {
 	status=$?
 	echo "demo: the recording failed with status $status" >&2
 	[ $status = 3 ] || exit $status
@@ -50,3 +50,7 @@ shown "ovni-report timeline --from +1s --to +1.1s $trace"
 title "5. Where did the time go?"
 shown "ovni-report $trace"
 "$B/bin/ovni-report" --no-pager "$trace"
+
+title "6. Look at all of it in a browser: no network, no server"
+[ -s "$trace.html" ] || { echo "demo: there is no page" >&2; exit 1; }
+printf '  %s\n' "file://$B/$trace.html"

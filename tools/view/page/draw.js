@@ -362,7 +362,8 @@ class Painter {
 		context.strokeStyle = this.pixels ? this.colours[UNKNOWN] : '#6e6e6e';
 		context.lineWidth = 1.5;
 		context.beginPath();
-		for (let at = x - height; at < x + Math.max(width, 2); at += 5) {
+		/* hatches of gaps that overlap lie upon each other */
+		for (let at = Math.floor((x - height) / 5) * 5; at < x + Math.max(width, 2); at += 5) {
 			context.moveTo(at, y + height);
 			context.lineTo(at + height, y);
 		}

@@ -119,6 +119,8 @@ class Panel {
 		});
 		const parts = ['Meanwhile ' + this.cpu(cpu) + ', where it ran next, ran '];
 		const list = [...sums].sort((a, b) => b[1] - a[1]);
+		if (!list.length)
+			return [...out, this.paragraph(['Meanwhile ' + this.cpu(cpu) + ', where it ran next, ran no thread of this page.'])];
 		for (const [other, ns] of list.slice(0, 5))
 			parts.push(this.thread(other), ' for ' + duration(ns) + ', ');
 		if (list.length > 5)

@@ -1,0 +1,35 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# The pictures of docs/view.md and of the README: pages of ovni-view in a headless Chromium.
+#
+#   docs/pictures.sh [BUILD [DIR]]    records into DIR (a temporary folder unless given), as root; a DIR with
+#                                     recordings is only drawn
+set -eu
+S=$(cd "$(dirname "$0")/.." && pwd)
+B=$(cd "${1:-$S/build}" && pwd)
+if [ $# -lt 2 ]; then
+	T=$(mktemp -d /tmp/ovni-pictures.XXXXXX)
+	trap 'rm -rf "$T"' EXIT
+else
+	T=$2
+	mkdir -p "$T"
+fi
+cd "$T"
+export PATH=$B/bin:$B/tests/workloads:$T:$PATH PYTHONDONTWRITEBYTECODE=1 WORKLOAD_REPORT=/dev/null
+
+if [ ! -d demo ]; then
+	mpicc -O2 -o ring "$S/tests/workloads/runtimes/ring.c"
+	ovni-bpf -q -o demo -- phases -t 2000
+	ovni-bpf -q -o mpi --api mpi -- mpirun --allow-run-as-root --oversubscribe -n 4 ring 300 >/dev/null
+	ovni-bpf -q -b 4K -o lossy -- storm -n 8 -l 5000 || [ $? = 3 ]
+fi
+if [ ! -d loom ]; then
+	python3 "$S/tests/golden/loom_schedule.py" loom
+	python3 "$S/tests/golden/loom_make.py" runs
+	ovni-loom import runs/ranks.trace.bin -o loom --clock-period 500ns
+fi
+for trace in demo mpi lossy loom; do
+	ovni-view -q "$trace" || [ $? = 3 ]
+done
+python3 "$S/docs/pictures.py" "$T" "$S/docs"
