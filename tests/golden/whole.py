@@ -238,8 +238,8 @@ def table(bins, top):
                 runs += 1
                 if status != want:
                     wrong.append("%s: %s: its archive: import has status %d\n%s" % (damage, " ".join(words), status, said))
-    wrong += changed(bins, trace, out)
-    runs += 2
+    wrong += changed(bins, trace, out) + repairs(bins, trace, top + "/page.html")
+    runs += 8
     print("%d runs, %d wrong" % (runs, len(wrong)))
     return wrong
 
@@ -258,6 +258,27 @@ def changed(bins, trace, out):
         status, text, said = run(bins, *words)
         if status:
             wrong.append("an event left out: %s: status %d\n%s" % (words, status, text + said))
+    return wrong
+
+
+def repairs(bins, trace, page):
+    """Switches that the kernel did not report: the same words everywhere, and nothing is missing."""
+    said_of = lambda n, lost: "%d repair%s of switches that the kernel did not report%s" % (
+        n, "s" if n > 1 else "", ", or whose records were lost" if lost else "")
+    wrong = []
+    for number, lost in ((1, 0), (2, 3)):
+        clear(trace)
+        make(trace)
+        metadata(streams(trace)[0], lambda m: m["bpf"].update(repairs=str(number)))
+        in_session(lost=str(lost))(trace)
+        for words in (["ovni-check", trace], ["ovni-report", trace], ["ovni-view", "-o", page, trace]):
+            status, text, said = run(bins, *words)
+            if words[0] == "ovni-view":
+                with open(page, encoding="utf-8") as file:
+                    text = said_of(number, lost) if "of switches that the kernel did not report" in file.read() else ""
+                os.remove(page)
+            if status != (3 if lost else 0) or said_of(number, lost) not in text + said:
+                wrong.append("%d repairs, %d lost: %s: status %d\n%s" % (number, lost, words, status, text + said))
     return wrong
 
 

@@ -61,6 +61,9 @@ check(total == sum(in_window.values()), "the trace has", total, "switches, the s
 # Other records are outside, too: two snapshots of each CPU, and the lives of threads.
 check(outside <= int(session["counts"]["outside"]), outside, "switches of", session["counts"]["outside"])
 check(repairs == int(session["counts"]["repairs"]), repairs, "repairs of", session["counts"]["repairs"])
+text = open(name + ".log", encoding="utf-8").read()
+words = f"{repairs} repair{'s' * (repairs > 1)} of switches that the kernel did not report\n"
+check((words in text) == (repairs > 0), "the recorder does not say:", words)
 print(f"{name}: {total} switches in the window, {outside} outside")
 E
 	rm -f "$1.seen"

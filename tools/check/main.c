@@ -251,6 +251,7 @@ static void report_survey(struct check *c)
 {
 	const struct survey *s = &c->survey;
 	const struct whole *w = &s->whole;
+	char repairs[WHOLE_TEXT];
 
 	if (w->lost)
 		diagnostics_add(&c->diagnostics, SEVERITY_WARNING,
@@ -261,10 +262,8 @@ static void report_survey(struct check *c)
 				"a repair closed %llu stream%s: later events are missing",
 				(unsigned long long)w->recovered, plural(w->recovered, "", "s"));
 	if (s->repairs)
-		diagnostics_add(&c->diagnostics, SEVERITY_NOTE,
-				"%llu repair%s of switches that the kernel did not report%s",
-				(unsigned long long)s->repairs, plural(s->repairs, "", "s"),
-				s->whole.lost ? ", or whose records were lost" : "");
+		diagnostics_add(&c->diagnostics, SEVERITY_NOTE, "%s",
+				whole_repairs(s->repairs, w->lost, repairs));
 }
 
 static void print_json(const struct check *c, int status, struct printer *out)

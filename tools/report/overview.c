@@ -151,11 +151,8 @@ static void print_losses(const struct overview *o, struct printer *out, int colu
 						       : "  losses: the trace does not say\n");
 	}
 	if (o->repairs)
-		printer_format(out,
-			       "  %" PRIu64
-			       " %s of switches that contradict each other: times there are "
-			       "uncertain\n",
-			       o->repairs, plural(o->repairs, "repair", "repairs"));
+		printer_format(out, "  %s: times there are uncertain\n",
+			       whole_repairs(o->repairs, w->lost, reasons));
 }
 
 /* ---- text: CPUs ---- */

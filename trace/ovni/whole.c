@@ -330,6 +330,14 @@ enum status whole_report(const struct whole *w, const char *path)
 	return STATUS_LOST;
 }
 
+const char *whole_repairs(uint64_t repairs, bool losses, char text[WHOLE_TEXT])
+{
+	snprintf(text, WHOLE_TEXT,
+		 "%" PRIu64 " repair%s of switches that the kernel did not report%s", repairs,
+		 plural(repairs, "", "s"), losses ? ", or whose records were lost" : "");
+	return text;
+}
+
 /* ---- traces that tools write ---- */
 
 int whole_describe(struct json *meta, int trace_fd, const char *path)

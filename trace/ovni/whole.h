@@ -74,6 +74,10 @@ const char *whole_text(const struct whole *whole, char text[WHOLE_TEXT]);
 /* STATUS_COMPLETE, or STATUS_LOST after one warning with all reasons. */
 enum status whole_report(const struct whole *whole, const char *path);
 
+/* "2 repairs of switches that the kernel did not report", for all programs; with losses a repair
+ * may have that cause, too. `text` is also the result. */
+const char *whole_repairs(uint64_t repairs, bool losses, char text[WHOLE_TEXT]);
+
 /*
  * For a tool that writes a trace. whole_describe() corrects the numbers of a recorded stream that
  * was written to `path` below `trace_fd`, from the file; 0, or -errno without a message.

@@ -17,6 +17,7 @@
 #include "user/timeline/state_times.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
+#include "trace/ovni/whole.h"
 #include "user/kernel/event_counts.h"
 
 #define FIFTH_OF_SECOND 200000000
@@ -243,16 +244,14 @@ void summary_report(const struct summary_end *end)
 {
 	double seconds = (double)end->sum.window_ns / 1e9;
 	const char *cpus = plural(end->ncpus, "CPU", "CPUs");
-	char bytes[32], threads[64];
+	char bytes[32], threads[64], repairs[WHOLE_TEXT];
 
 	report_account(end);
 	report_losses(end);
 	if (!end->overview || end->verbose)
 		summary_times(end);
 	if (end->sum.repairs)
-		log_report("%" PRIu64 " repair%s of switches that the kernel did not report%s",
-			   end->sum.repairs, plural(end->sum.repairs, "", "s"),
-			   end->sum.lost ? ", or whose records were lost" : "");
+		log_report("%s", whole_repairs(end->sum.repairs, end->sum.lost, repairs));
 	if (end->sum.late)
 		log_report("%" PRIu64 " record%s came late: please report it", end->sum.late,
 			   plural(end->sum.late, "", "s"));

@@ -72,7 +72,9 @@ class View {
 		if (meta.lost !== '0')
 			parts.push(meta.lost + ' EVENTS LOST');
 		if (meta.repairs !== '0')
-			parts.push(meta.repairs + ' repaired');
+			parts.push(meta.repairs + (meta.repairs === '1' ? ' repair' : ' repairs')
+				+ ' of switches that the kernel did not report'
+				+ (meta.lost === '0' ? '' : ', or whose records were lost'));
 		if (meta.incomplete)
 			parts.push('INCOMPLETE: ' + meta.incomplete);
 		if (meta.detail.full)

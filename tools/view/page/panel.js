@@ -99,7 +99,7 @@ class Panel {
 		if (word === 'unknown')
 			return ['The trace does not tell why it left the CPU.', ...taken];
 		if (word === 'lost')
-			return ['The record of the switch was lost: the end is a repair.', ...taken];
+			return ['The kernel did not report the switch, or its record was lost: the end is a repair.', ...taken];
 		return ['Then it slept (' + word + ').', ...taken];
 	}
 
