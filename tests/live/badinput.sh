@@ -52,6 +52,7 @@ done <<'E'
 2 needs                              -a --rotate 1s --emulate
 2 needs                              -a --rotate 1s --html
 2 needs                              -a --mode summary --html
+2 needs                              -a --rotate 1s --perfetto x
 2 time_or_a_size|unit                -a --last 10
 2 time_and_a_size                    -a --last 10s,20s
 2 1M                                 -a --last 10K

@@ -16,6 +16,7 @@ struct export_request {
 	struct source *source;
 	struct filter *filter; /* started */
 	uint64_t split;	       /* bytes after which another file begins; 0: never */
+	bool quiet;	       /* print only warnings and errors */
 	bool damaged;	       /* set: the trace is damaged, and the file ends there */
 };
 

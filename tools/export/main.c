@@ -25,6 +25,7 @@ static const struct format {
 struct options {
 	const char *path, *output;
 	const struct format *format;
+	bool quiet;
 	uint64_t split;
 	struct filter filter;
 };
@@ -52,6 +53,7 @@ static const struct cli_option cli_options[] = {
 	{"to", 0, "TIME", moment_option, TO(filter.to), "end at this clock"},
 	{"split", 0, "SIZE", cli_size, TO(split),
 	 "begin another file, FILE-2, about each SIZE; each stands alone", .min = 1 << 16},
+	{"quiet", 'q', NULL, cli_flag, TO(quiet), "print only warnings and errors"},
 	{"tid", 0, "TID", filter_add_tid, TO(filter), "only threads with this id"},
 	{"pid", 0, "PID", filter_add_pid, TO(filter), "only processes with this id"},
 	{"comm", 0, "GLOB", filter_add_comm, TO(filter),
@@ -90,7 +92,8 @@ static int export_trace(struct options *options, struct source *source, enum sta
 	struct export_request request = {.path = options->path,
 					 .source = source,
 					 .filter = &options->filter,
-					 .split = options->split};
+					 .split = options->split,
+					 .quiet = options->quiet};
 	char *output = options->output ? strdup(options->output)
 				       : path_with_suffix(options->path, options->format->suffix);
 	bool active;

@@ -561,11 +561,12 @@ static void report(const struct exporter *x)
 {
 	const char *output = x->request->output;
 
-	log_info("%s: %" PRIu64 " %s, %" PRIu64 " %s, %" PRIu64 " %s, %.1f MB", output,
-		 x->sched.switches, plural(x->sched.switches, "switch", "switches"),
-		 x->sched.wakings, plural(x->sched.wakings, "wake-up", "wake-ups"),
-		 x->slices.slices, plural(x->slices.slices, "slice", "slices"),
-		 (double)x->bytes / 1e6);
+	if (!x->request->quiet)
+		log_info("%s: %" PRIu64 " %s, %" PRIu64 " %s, %" PRIu64 " %s, %.1f MB", output,
+			 x->sched.switches, plural(x->sched.switches, "switch", "switches"),
+			 x->sched.wakings, plural(x->sched.wakings, "wake-up", "wake-ups"),
+			 x->slices.slices, plural(x->slices.slices, "slice", "slices"),
+			 (double)x->bytes / 1e6);
 	if (x->sched.overlaps)
 		log_warn("%s: %" PRIu64 " %s by another thread on the same CPU: Perfetto shows one "
 			 "thread at a time",

@@ -327,6 +327,11 @@ static const struct cli_option table[] = {
 	 .holds = is_full_of_one,
 	 .rule = "needs --mode full and a single trace: with --rotate or --last, run ovni-view on "
 		 "the traces of interest"},
+	{"perfetto", 0, "FILE", cli_text, TO(perfetto),
+	 "make FILE at the end, with ovni-export: a trace for ui.perfetto.dev",
+	 .holds = is_full_of_one,
+	 .rule = "needs --mode full and a single trace: with --rotate or --last, run ovni-export on "
+		 "the traces of interest"},
 	{"mode", 0, NULL, cli_choice, TO(mode),
 	 "full (default): every event; summary: only statistics; off: only run COMMAND",
 	 .choices = modes, .holds = mode_fits,

@@ -107,6 +107,7 @@ struct options {
 	const char *output;
 	bool output_chosen; /* by -o: not replaced without --force */
 	bool force, emulate, html, dry_run;
+	const char *perfetto; /* file for Perfetto, or NULL */
 	bool verbose, quiet;
 };
 

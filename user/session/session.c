@@ -56,6 +56,7 @@
 #define EMULATOR	    "ovni-emu"
 #define REPORTER	    "ovni-report"
 #define VIEWER		    "ovni-view"
+#define EXPORTER	    "ovni-export"
 #define OVERVIEW_LIMIT_MS   10000
 
 /* A session while it lasts. */
@@ -117,16 +118,22 @@ static int find_neighbour(const char *option, const char *program)
 	return err;
 }
 
-/* Runs a program on the trace. 0 if its exit status is 0 or 3, else -errno after a message, of the
- * program or of this function. `lack`: the consequence of a signal, as a sentence. */
-static int run_on_trace(const struct recorder *r, const char *program, const char *lack)
+/* Runs a program on the trace, in `neighbour` with up to 3 options. 0 if its exit status is 0 or 3,
+ * else -errno after a message, of the program or of this function. `lack`: the consequence of a
+ * signal, as a sentence. */
+static int run_on_trace(const struct recorder *r, struct neighbour neighbour, const char *lack)
 {
-	const struct neighbour neighbour = {
-		.name = program,
-		.args = {r->options->quiet ? "-q" : "--", r->options->quiet ? "--" : r->output.path,
-			 r->options->quiet ? r->output.path : NULL},
-	};
-	int status = neighbour_run(&neighbour, &r->signals);
+	const char *program = neighbour.name;
+	unsigned n = 0;
+	int status;
+
+	while (neighbour.args[n])
+		n++;
+	if (r->options->quiet)
+		neighbour.args[n++] = "-q";
+	neighbour.args[n++] = "--";
+	neighbour.args[n] = r->output.path;
+	status = neighbour_run(&neighbour, &r->signals);
 
 	if (status == -EINTR)
 		log_error("%s was interrupted: %s", program, lack);
@@ -252,8 +259,9 @@ static enum status prepare(struct recorder *r)
 		return status;
 	if (find_identities(r) || target_find(&r->target, o->pids, o->npids, o->threads) ||
 	    (o->emulate && find_neighbour("--emulate", EMULATOR)) ||
-	    (o->html && find_neighbour("--html", VIEWER)) || trigger_check(&o->trigger, "/proc") ||
-	    find_named(r) || probes_plan(&r->probes, o))
+	    (o->html && find_neighbour("--html", VIEWER)) ||
+	    (o->perfetto && find_neighbour("--perfetto", EXPORTER)) ||
+	    trigger_check(&o->trigger, "/proc") || find_named(r) || probes_plan(&r->probes, o))
 		return STATUS_FAILED;
 	r->on_trigger = (struct trigger_command){
 		.program = o->on_trigger, .user = &r->caller, .signals = &r->signals};
@@ -982,14 +990,19 @@ static void follow_up(struct recorder *r)
 {
 	signals_hold(&r->signals);
 	if (r->options->emulate) {
-		r->end.emulated =
-			!run_on_trace(r, EMULATOR, "the files for Paraver are incomplete");
+		r->end.emulated = !run_on_trace(r, (struct neighbour){EMULATOR},
+						"the files for Paraver are incomplete");
 		r->failed |= !r->end.emulated;
 	}
 	if (r->options->html) {
-		r->end.page = !run_on_trace(r, VIEWER, "there is no page");
+		r->end.page = !run_on_trace(r, (struct neighbour){VIEWER}, "there is no page");
 		r->failed |= !r->end.page;
 	}
+	if (r->options->perfetto &&
+	    run_on_trace(r,
+			 (struct neighbour){EXPORTER, {"--perfetto", "-o", r->options->perfetto}},
+			 "there is no file for Perfetto"))
+		r->failed = true;
 	if (r->end.overview)
 		show_overview(r);
 	trigger_command_finish(&r->on_trigger);
