@@ -14,75 +14,7 @@ export_() { # WANTED_STATUS ARGUMENTS...
 }
 reader() { python3 -B "$S/tests/golden/perfetto_file.py" "$@" >"$T/said" 2>&1 || fail "$*"; }
 cd "$T"
-python3 "$S/tests/golden/tools_make.py" trace <<'END'
-thread n 1 7 bpf.name="busy" bpf.command=["/bin/busy","-x"] bpf.session={"lost":"7","hostname":"h","kernel":"6.1.0","t0":"900","t1":"9900","cpus":[{"index":0,"cpu":0,"ns":{"other":"0"}},{"index":1,"cpu":1,"ns":{"other":"5"}}]} ovni.mark={"0":{"title":"Function","chan_type":"stack","labels":{"1":"solve","2":"inner"}},"5":{"title":"Counter","chan_type":"single"}} bpf.names={"99":"outside"}
-1000 OHx i32:0 i32:-1 u64:0
-1500 OM[ i64:1 i32:0
-1600 OM[ i64:2 i32:0
-1700 OM[ i64:1 i32:0
-1800 OM] i64:1 i32:0
-1900 OM] i64:2 i32:0
-2000 OHp u16:6 i32:8
-2000 OHw i32:-1
-3000 OAs i32:1
-3000 OHr
-3200 OHC i32:1 u64:9
-3300 OHp u16:3 i32:99
-4000 OHw i32:-2
-4100 OHr
-4150 OM= i64:-7 i32:5
-4200 OHp u16:7 i32:0
-4200 OHw i32:-1
-4300 OHr
-4400 OM[ i64:5 i32:92
-4450 OM[ i64:1 i32:0
-4500 OHp u16:11 i32:-1
-4600 OM] i64:5 i32:92
-4700 OHw i32:0
-4701 OHr
-4800 OM= i64:8 i32:5
-5000 OHp u16:12 i32:99
-5000 OHw i32:-1
-6000 OHr
-6500 OM] i64:1 i32:0
-7000 OHp u16:1 i32:0
-7100 OHw i32:8
-7200 OHr
-7250 OM] i64:1 i32:0
-7300 OHe
-thread n 1 8 bpf.name="\"\u001b[31m\u202e"
-1000 OHx i32:-1 i32:-1 u64:0
-1000 OHp u16:0 i32:0
-1800 OHw i32:7
-2001 OAs i32:0
-2001 OHr
-2500 OHp u16:1 i32:0
-2600 OHw i32:99
-2700 OHr
-2800 OHp u16:2 i32:7
-2900 OHw i32:7
-3000 OHr
-7150 OHp u16:5 i32:0
-thread n 1 9 bpf.name="child" bpf.exit={"status":0}
-3900 OHx i32:3 i32:7 u64:0
-3950 MR[
-4000 MR]
-4100 OHp u16:4 i32:0
-4200 OHw i32:0
-4300 OHr
-4400 OHe
-thread n 2 9 bpf.name="again"
-8000 OHx i32:3 i32:-1 u64:0
-8100 OHp u16:9 i32:0
-thread m 1 7 bpf.name="second_loom"
-2000 OHx i32:0 i32:-1 u64:0
-2100 KCO u16:1 i32:8
-2300 KCI i32:1
-2400 KCO u16:1 i32:0
-2500 OM[ i64:1 i32:0
-2800 KCI i32:0
-9500 OHe
-END
+python3 "$S/tests/golden/tools_make.py" trace <"$S/tests/golden/export_trace.txt"
 sed -i 's/"again"/"a\xffgain"/' trace/loom.n/proc.2/thread.9/stream.json
 export_ 3 trace
 grep -q 'warning: trace is incomplete: the recorder lost 7 events' said || fail "losses"

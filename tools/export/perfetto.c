@@ -367,6 +367,9 @@ static void follow(struct exporter *x, const struct intervals *intervals, uint32
 		return;
 	if (now->on && now->interval.cpu >= 0)
 		cpu = perfetto_sched_cpu(&x->sched, stream, now->interval.cpu);
+	/* a window closes: the thread is brought to its end, and nobody has woken it */
+	if (now->on && cpu == NO_SUBJECT && t->woken && t->woken_at == clock)
+		t->woken = false;
 	if (cpu == t->cpu)
 		return;
 	if (t->cpu != NO_SUBJECT)
@@ -379,7 +382,9 @@ static void follow(struct exporter *x, const struct intervals *intervals, uint32
 static void take_state(struct exporter *x, const struct intervals *intervals, uint32_t stream,
 		       const struct event *ev)
 {
+	/* at the end of the window a thread that is about to end still lives */
 	bool ends = ev->value == 'e' && x->subjects.threads[stream].exits &&
+		    ev->clock != x->subjects.t1 &&
 		    is_last_event(&x->request->source->streams[stream]);
 
 	switch (ev->value) {

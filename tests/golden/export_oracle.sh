@@ -1,0 +1,24 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# The real trace_processor opens the files of ovni-export without an error; its runs, waits, wakers, times of
+# CPUs, slices, losses, bounds and names are those of ovni-report. Of recordings: live/export.
+# long: needs a program of another project
+set -u
+cd "$T" || exit 1
+. "$S/tests/golden/perfetto_oracle.sh"
+python3 "$S/tests/golden/tools_make.py" trace <"$S/tests/golden/export_trace.txt" || exit 1
+"$B/bin/ovni-export" --perfetto trace 2>said || [ $? = 3 ] || { cat said; exit 1; }
+python3 "$S/tests/golden/perfetto_oracle.py" "$engine" trace.pftrace trace "$B/bin" || exit 1
+# parts and traces of other programs have no errors
+for name in syn-random-06 syn-kernel-switches syn-nodes-tampi-mpi-nosv-random; do
+	"$B/bin/ovni-export" --perfetto -o "$name" "$CONFORMANCE/emu/$name/trace" 2>said || { cat said; exit 1; }
+done
+"$B/bin/ovni-export" --perfetto --from 2050 --to 4460 -o part trace 2>said || [ $? = 3 ] || { cat said; exit 1; }
+for file in part syn-*; do
+	node "$S/tests/golden/perfetto_query.mjs" "$engine" "$file" \
+		"select name, idx, value from stats where severity <> 'info' and value > 0 and name <> 'ftrace_cpu_has_data_loss'" \
+		"select count() from slice where dur < 0" "select count() from spurious_sched_wakeup" 2>said |
+		grep -E '^(=|--)' | tr '\n' ' ' >answer
+	[ "$(cat answer)" = '-- =0 -- =0 -- ' ] || { echo "$file: $(cat answer) $(cat said)"; exit 1; }
+done
