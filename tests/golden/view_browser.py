@@ -60,6 +60,14 @@ class Look:
         """Two frames: the one asked for has been drawn then."""
         self.browser.run_async("const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()));")
 
+    def link(self, text):
+        """Clicks the first link of the panel that begins so."""
+        x, y = self.browser.run("""
+            const link = Array.from(document.querySelectorAll('#panel a')).find((a) => a.textContent.startsWith(arguments[0]));
+            link.scrollIntoView(); const box = link.getBoundingClientRect(); return [box.left + 4, box.top + 5];""", text)
+        self.browser.pointer(("move", int(x), int(y)), ("down",), ("up",))
+        self.settle()
+
     def panel(self):
         return self.browser.text("#panel")
 
@@ -134,9 +142,20 @@ def look_at_small(browser):
     # a run: length, why it ended, taker, waker, wait
     look.click(6.7 * ms, "t7")
     said = look.panel()
-    for words in ("busy (7) ran on CPU 1 for 500 us", "from 0.006500000 s", "woken by", "waited 500 us for a CPU",
+    for words in ("busy (7) ran on CPU 1 for 500 us", "from 0.006500000 s", "woken by </script>", " on CPU 0, and waited 500 us for a CPU",
                   "Then it slept (io)", "The CPU became idle"):
         check("the sentence of a run", words in said, words, said)
+    browser.pointer(("move", int(look.x(3.2 * ms)), int(look.row("t7")[1])))
+    hover = browser.run("return view.bars.title")
+    for words in ("busy (7) ran on CPU 1 for 1 ms", "It had stayed runnable, and waited 1 ms for a CPU", "Then it slept (sleeping)"):
+        check("the sentence under the pointer", words in hover, words, hover)
+    look.link("</script>") # its waker
+    check("a click on the waker goes to its run", "</script>" in look.panel()[:20] and "ran on CPU 0" in look.panel(), look.panel())
+    look.click(6.7 * ms, "t7")
+    look.link("previous run")
+    check("a click goes to the run before", "for 1 ms, from 0.003000000" in look.panel(), look.panel())
+    look.link("next run")
+    check("a click goes to the next run", "for 500 us, from 0.006500000" in look.panel(), look.panel())
     browser.keys("b") # its waker was on its CPU then
     check("b goes to the waker", "</script>" in look.panel() and "ran on CPU 0" in look.panel(), look.panel())
     look.click(6.7 * ms, "t7")
@@ -144,6 +163,12 @@ def look_at_small(browser):
     check("O goes to the run before", "for 1 ms, from 0.003000000" in look.panel(), look.panel())
     look.click(1.9 * ms, "t7")
     check("preempted by", "preempted by </script>" in look.panel(), look.panel())
+    look.link("</script>")
+    check("a click goes to the taker", "from 0.002000001 s" in look.panel(), look.panel())
+    look.click(1.9 * ms, "t7")
+    browser.keys("o")
+    check("o goes to the next run", "from 0.003000000 s" in look.panel(), look.panel())
+    look.click(1.9 * ms, "t7")
     browser.keys("t")
     check("t goes to the taker", "from 0.002000001 s" in look.panel(), look.panel())
     look.click(2.5 * ms, "t7")
@@ -235,6 +260,33 @@ def look_at_gestures(browser):
     look.picture("turns-run")
     browser.run("location.hash = '#t=nonsense&row=t1&unknown=1'")
     browser.wait(lambda: "does not have: t=nonsense, row=t1" in look.panel(), 10)
+    # rows: pinned first, hidden, of one process, in another order
+    order = lambda: browser.run("return view.rows.filter((row) => row.kind === 'thread').map((row) => row.key)")
+    browser.run("location.hash = ''")
+    by_time = order()
+    browser.run("view.chooseRow('t', 5)")
+    browser.keys("p")
+    check("p pins the row", browser.run("return view.rows[0].key") == "t105" and order()[0] == "t105", order())
+    browser.keys("p")
+    check("p again lets it go", order() == by_time, order(), by_time)
+    browser.keys("h")
+    check("h hides the row", order() == [key for key in by_time if key != "t105"], order())
+    browser.keys("\ue00c")
+    check("Esc shows hidden rows", order() == by_time, order())
+    browser.keys("r")
+    check("r sorts by name", order() == ["t%d" % tid for tid in range(100, 110)] and by_time != order(), order(), by_time)
+    browser.keys("rr")
+    check("r three times sorts by time", order() == by_time, order())
+    browser.keys("l")
+    check("l hides the legend", browser.run("return document.getElementById('legend').hidden"))
+    browser.keys("l")
+    # the axis has round units; a double click shows the whole trace
+    browser.run("view.show(0, 1000000)")
+    look.settle()
+    step = browser.run("return view.step")
+    check("a round step of the axis", str(step).rstrip("0") in ("1", "2", "5") and 90 <= step * browser.run("return view.scale") <= 500, step)
+    browser.pointer(("move", int(middle[0]), int(middle[1])), ("down",), ("up",), ("down",), ("up",))
+    browser.wait(lambda: (look.state()["t0"], look.state()["t1"]) == (0, end), 10)
     # search, help, dark
     browser.keys("/")
     browser.keys("turn103")
@@ -267,6 +319,7 @@ def look_at_findings(browser):
     check("the button counts the findings", "%d findings" % len(page.meta["findings"]) == browser.text("#side"), browser.text("#side"))
     for words in [f["text"] for f in page.meta["findings"]] + ["CPU 0", "victim (11)", "ovni-bpf -a -o the_trace", "not recorded:"]:
         check("beside the timeline", words in said, words, said)
+    check("when it was recorded", "2026-11-22 03:12:05" in browser.text("#facts"), browser.text("#facts"))
     for i, finding in enumerate(page.meta["findings"]):
         browser.run("view.show(0, view.end); view.choose(undefined)")
         if i % 2:
@@ -285,8 +338,16 @@ def look_at_findings(browser):
         check("the panel has the finding and the command", finding["text"] in look.panel() and finding["command"] in look.panel(), look.panel())
         if finding["exact"]:
             chosen = state["chosen"] or {}
+            clock = 5000000001 + finding["begin"] # in the local time of the recording
+            check("the time of day", "(03:12:%02d.%09d)" % divmod(clock, 10 ** 9) in look.panel(), clock, look.panel())
             check("it selects the stay", (chosen.get("begin"), chosen.get("end")) == (finding["begin"], finding["end"]), chosen, finding)
     look.picture("findings")
+    browser.run("view.chooseRow('t', %d)" % [thread["tid"] for thread in page.meta["threads"]].index("31"))
+    threads = lambda: browser.run("return view.rows.filter((row) => row.kind === 'thread').map((row) => row.key)")
+    browser.keys("x")
+    check("x shows only its process", sorted(threads()) == ["t30", "t31"], threads())
+    browser.keys("x")
+    check("x again shows all", sorted(threads()) == ["t11", "t20", "t30", "t31"], threads())
     width = browser.run("return view.width")
     browser.keys("i")
     browser.wait(lambda: browser.run("return view.width") > width, 10)
@@ -350,6 +411,10 @@ def look_at_waits(browser):
 
 
 def look_at_damage(browser):
+    look = Look(browser, "cut")
+    check("a damaged trace", "THE TRACE IS DAMAGED: the page ends where the damage begins" in browser.text("#state"), browser.text("#state"))
+    check("and its part before the damage", look.state()["runs"] > 0 and browser.text("#findings"), look.state())
+    browser.errors()
     text = open(top + "/turns.html", encoding="utf-8").read()
     sections = list(re.finditer(r'data-kind="(\w+)">([^<]*)<', text))
     kinds = [s.group(1) for s in sections]

@@ -92,6 +92,12 @@ for name in small hour turns costly; do
 	"$B/bin/ovni-view" "$name" 2>said || status=$?
 	[ $status = 0 ] || [ $status = 3 ] || { cat said; exit 1; }
 done
+cp -r small cut
+truncate -s -5 cut/loom.n/proc.1/thread.7/stream.obs
+if "$B/bin/ovni-view" cut 2>said; then
+	echo "a damaged trace: status 0"
+	exit 1
+fi
 # A recording and a run of an accelerator.
 python3 -B "$S/tests/golden/loom_schedule.py" loom
 python3 -B "$S/tests/golden/loom_make.py" runs

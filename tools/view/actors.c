@@ -37,8 +37,14 @@ int actors_init(struct actors *a, const struct source *source)
 	if (err)
 		return err;
 	a->loom_of = calloc(n + 1, sizeof(*a->loom_of));
-	if (!a->loom_of)
+	a->tid_of = calloc(n + 1, sizeof(*a->tid_of));
+	if (!a->loom_of || !a->tid_of)
 		goto lack;
+	for (size_t i = 0; i < n; i++) {
+		int64_t tid = source->owners[i].tid;
+
+		a->tid_of[i] = tid > 0 && tid <= INT32_MAX ? (int32_t)tid : -1;
+	}
 	/* by_tid is sorted by loom */
 	for (size_t i = 0; i < n; i++) {
 		uint32_t stream = a->walk.by_tid[i];
@@ -68,6 +74,7 @@ void actors_fini(struct actors *a)
 	hash_free(&a->by_tid);
 	hash_free(&a->by_cpu);
 	free(a->loom_of);
+	free(a->tid_of);
 	free(a->looms);
 	free(a->others);
 	free(a->cpus);

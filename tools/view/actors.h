@@ -34,6 +34,7 @@ struct actors {
 	struct state_walk walk;
 	struct tid_names names;
 	uint32_t *loom_of;  /* of each stream */
+	int32_t *tid_of;    /* of each stream, or -1: close together, unlike the owners */
 	const char **looms; /* their names, of an owner; "" without a name */
 	size_t nlooms;
 	struct actor *others; /* number: streams + index */

@@ -128,7 +128,7 @@ static int put_next(struct run_block *b, struct actors *actors, const struct run
 		*code = run->next == 0 ? NEXT_IDLE : NEXT_UNKNOWN;
 		return 0;
 	}
-	if (after && actors->source->owners[after->stream].tid == run->next) {
+	if (after && actors->tid_of[after->stream] == run->next) {
 		*code = NEXT_FOLLOWS;
 		return 0;
 	}

@@ -64,7 +64,7 @@ class Panel {
 		const { model } = this, { runs, byThread } = model, i = byThread.order[place];
 		const wake = model.wakeOf(place), waker = runs.waker[i], begin = [], how = runs.kind[i] & 15;
 		if (waker >= 0)
-			begin.push('It was woken by ', this.thread(waker));
+			begin.push('It was woken by ', this.follows(waker, place, 'b'), this.where(waker, wake));
 		else if (waker === BY_INTERRUPT)
 			begin.push('It was woken by an interrupt');
 		else if (waker === BY_UNKNOWN)
@@ -77,14 +77,37 @@ class Panel {
 			begin.push(', and waited ' + duration(runs.begin[i] - wake) + ' for a CPU');
 		if (begin.length)
 			begin.push('. ');
+		const around = [], end = this.end(i, how, place);
+		if (place > byThread.first[runs.thread[i]])
+			around.push(['previous run', () => this.go(place, 'O')], ' ');
+		if (place + 1 < byThread.first[runs.thread[i] + 1])
+			around.push(['next run', () => this.go(place, 'o')]);
 		return [this.paragraph([this.thread(runs.thread[i]), ' ran on ' + this.cpu(runs.cpu[i]) + ' for '
 			+ duration(runs.end[i] - runs.begin[i]) + ', ' + this.span(runs.begin[i], runs.end[i]) + '.']),
-		this.paragraph([...begin, ...this.end(i, how)])];
+		this.paragraph([...begin, ...end]), this.paragraph(around)];
 	}
 
-	end(i, how) {
+	/* The name of an actor as a link that goes to its run. */
+	follows(actor, place, key) {
+		return actor < this.model.meta.threads.length ? [this.model.nameOf(actor), () => this.go(place, key)] : this.model.nameOf(actor);
+	}
+
+	go(place, key) {
+		this.view.choose({ kind: 'run', place });
+		this.view.follow(key);
+	}
+
+	/* The CPU on which a thread ran at `t`, in a sentence. */
+	where(actor, t) {
+		const { runs, byThread, meta } = this.model;
+		const at = t === undefined || actor >= meta.threads.length ? -1 : this.model.runAt(actor, t);
+		const i = at < 0 ? -1 : byThread.order[at];
+		return i >= 0 && runs.end[i] >= t ? ' on ' + this.cpu(runs.cpu[i]) : '';
+	}
+
+	end(i, how, place) {
 		const { model } = this, { runs } = model, next = runs.next[i], word = model.why[how];
-		const taken = next >= 0 ? [' ', this.thread(next), ' took the CPU.']
+		const taken = next >= 0 ? [' ', this.follows(next, place, 't'), ' took the CPU.']
 			: next === NEXT_IDLE ? [' The CPU became idle.'] : [];
 		if (how === END_CUT)
 			return ['The trace ends before the run does.'];
@@ -93,7 +116,7 @@ class Panel {
 		if (how === END_DEAD)
 			return ['Then it ended.', ...taken];
 		if (word === 'preempted' && next >= 0)
-			return ['Then it was preempted by ', this.thread(next), '.'];
+			return ['Then it was preempted by ', this.follows(next, place, 't'), '.'];
 		if (model.stayed[how] !== undefined)
 			return ['Then it ' + (word === 'yielded' ? 'yielded.' : 'was ' + word + '.'), ...taken];
 		if (word === 'unknown')
