@@ -8,12 +8,14 @@
 #   make test T=NAME   one test (live/truth), or those with NAME in their name
 #   make unit golden   groups of tests without root; live and fuzz are the others
 #   make check-long    tests that take longer; make bench: measurements; make lint: static checks
+#   make arm64         builds all for arm64 into build/arm64; fetches libraries, needs no root
 #
 #   make compile_commands.json tags     for editors
 #   make clean deps-check help          deps-check: packages for the tests; help: this text
 #
 # Variables: V=1 shows commands; DEBUG=1; SAN=1 (address and undefined behaviour sanitizers);
-# B=DIR is the build folder; CC CLANG BPFTOOL PKG_CONFIG MPICC CTAGS.
+# B=DIR is the build folder; CROSS=aarch64-linux-gnu- builds for another machine, with its libraries
+# from SYSROOT=DIR or from Debian's multiarch packages; CC CLANG BPFTOOL PKG_CONFIG MPICC CTAGS.
 # A new source file needs no line here.
 
 MAKEFLAGS += --no-builtin-rules
@@ -33,7 +35,7 @@ bashdir ?= $(prefix)/share/bash-completion/completions
 zshdir  ?= $(prefix)/share/zsh/site-functions
 
 ifeq ($(origin CC),default)
-CC := gcc
+CC := $(CROSS)gcc $(SYSROOT:%=--sysroot=%)
 endif
 CLANG      ?= clang
 LLVM_STRIP ?= llvm-strip
@@ -45,6 +47,9 @@ INSTALL    ?= install
 VERSION := $(shell cat VERSION)
 COMMIT  := $(shell git -C . describe --always --dirty 2>/dev/null || echo release)
 
+ifneq ($(CROSS),)
+B ?= build-$(CROSS:%-=%)
+endif
 ifeq ($(SAN),1)
 B ?= build-san
 SANFLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -83,7 +88,9 @@ USER_OBJS  := $(call objs,$(call sources,user))
 # A program of tools/ is a file, or a folder with a main.c.
 TOOL_MAINS := $(filter-out tools/sync/main.c,$(wildcard tools/*.c tools/*/main.c))
 TOOLS      := $(patsubst tools/%,$(B)/bin/ovni-%,$(patsubst %.c,%,$(patsubst %/main.c,%,$(TOOL_MAINS))))
-SYNC       := $(if $(shell command -v $(MPICC)),$(B)/bin/ovni-sync) # where there is MPI
+SYNC       := $(if $(CROSS),,$(if $(shell command -v $(MPICC)),$(B)/bin/ovni-sync)) # where there is MPI
+# Programs of another machine cannot be asked for their options.
+COMPLETION := $(if $(CROSS),,$(B)/completion.bash $(B)/completion.zsh)
 TOOL_OBJS  := $(filter-out $(call objs,$(wildcard tools/*.c)),$(call objs,$(call sources,tools)))
 # What defines the maps is linked first: bpftool 7.1 forgets the place of a map seen as extern before.
 BPF_OBJS   := $(patsubst %.bpf.c,$(B)/%.bpf.o,$(filter bpf/maps.bpf.c,$(wildcard bpf/*.bpf.c)) \
@@ -114,7 +121,7 @@ USER_LIBS  := -lbpf -Wl,--push-state,--as-needed -ldw -liberty -lcapstone -Wl,--
 	-lpthread
 
 .PHONY: all unit-tests workloads
-all: $(PROGRAMS) $(LIBLOOM) $(B)/completion.bash $(B)/completion.zsh
+all: $(PROGRAMS) $(LIBLOOM) $(COMPLETION)
 unit-tests: $(UNIT_TESTS)
 workloads: $(WORKLOADS)
 FAULTS     := $(patsubst %.c,$(B)/%.so,$(wildcard tests/faults/*.c))
@@ -159,7 +166,7 @@ $(LIBLOOM): $(LOOM_OBJS)
 $(LIBTRACE) $(LIBEMU) $(LIBUSER) $(LIBTOOLS) $(LIBLOOM):
 	$(call msg,AR,$@)
 	@mkdir -p $(@D)
-	$(Q)rm -f $@ && ar qcs $@ $^
+	$(Q)rm -f $@ && $(CROSS)ar qcs $@ $^
 
 $(B)/bin/ovni-bpf: $(B)/user/cli/main.o $(LIBUSER) $(LIBTRACE)
 	$(call msg,LINK,$@)
@@ -292,7 +299,15 @@ check: deps-check
 check-long: deps-check-long
 	+$(MAKE) $(ALL_CPUS) test-programs
 	+$(MAKE) $(ALL_CPUS) SAN=1 test-programs
+	+! tests/sysroot.sh $(B)/arm64/root arm64 || $(MAKE) $(ALL_CPUS) arm64
 	tests/run --build $(B) --san build-san --long unit unit-san golden fuzz live
+
+# All for arm64; the test golden/arm64 runs it with qemu-user. CC is that of this machine.
+.PHONY: arm64
+arm64:
+	tests/sysroot.sh $(B)/arm64/root arm64
+	+$(MAKE) $(ALL_CPUS) B=$(B)/arm64 CROSS=aarch64-linux-gnu- SYSROOT=$(abspath $(B)/arm64/root) \
+		CC='$(filter ccache,$(CC)) aarch64-linux-gnu-gcc --sysroot=$(abspath $(B)/arm64/root)' test-programs
 
 # One test (T=group/name), or all with the word T in their name.
 test: test-programs
@@ -333,9 +348,11 @@ install: $(if $(NO_BUILD),,all)
 	cd emu/cfg && find . -name '*.cfg' -exec \
 		$(INSTALL) -D -m 644 {} $(abspath $(DESTDIR)$(datadir)/cfg)/{} \;
 	$(INSTALL) -d $(DESTDIR)$(bashdir) $(DESTDIR)$(zshdir)
+ifneq ($(COMPLETION),)
 	for program in $(notdir $(PROGRAMS)); do \
 		$(INSTALL) -m 644 $(B)/completion.bash $(DESTDIR)$(bashdir)/$$program; done
 	$(INSTALL) -m 644 $(B)/completion.zsh $(DESTDIR)$(zshdir)/_ovni
+endif
 	$(INSTALL) -m 644 $(wildcard user/apis/*.json) $(DESTDIR)$(datadir)/apis
 	$(INSTALL) -m 644 $(wildcard docs/man/*.1) $(DESTDIR)$(mandir)/man1
 	$(INSTALL) -m 644 $(wildcard docs/man/*.3) $(DESTDIR)$(mandir)/man3

@@ -57,6 +57,8 @@ fonts-dejavu-core         /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf
 qemu-system-x86           qemu-system-x86_64
 busybox-static            busybox
 cpio                      cpio
+gcc-aarch64-linux-gnu     aarch64-linux-gnu-gcc
+qemu-user-static          qemu-aarch64-static
 '
 oracles='
 libboost-serialization1.74.0  /usr/lib/*/libboost_serialization.so.1.74.0

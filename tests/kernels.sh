@@ -19,44 +19,25 @@ build=$(cd "$1" && pwd) || exit 2
 shift
 [ $# -gt 0 ] || set -- bullseye bookworm trixie
 cache=$build/kernels
-keys=/usr/share/keyrings/debian-archive-keyring.gpg
-mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 PATH=$PATH:/usr/sbin:/sbin
+# shellcheck source=tests/own_apt.sh
+. "$top/tests/own_apt.sh"
 
 skip() { echo "$1"; exit 77; }
 for tool in qemu-system-x86_64 busybox cpio apt-get dpkg-deb; do
 	command -v $tool >/dev/null || skip "there is no $tool"
 done
 [ "$(uname -m)" = x86_64 ] || skip "the kernels are for x86-64"
-[ -r $keys ] || skip "there are no keys of Debian's archive ($keys)"
+[ -r "$own_apt_keys" ] || skip "there are no keys of Debian's archive ($own_apt_keys)"
 
 # The kernel of a suite, at $cache/SUITE/vmlinuz.
 fetch() { # SUITE
 	local folder=$cache/$1 image package
 	[ ! -s "$folder/vmlinuz" ] || return 0
 	rm -rf "$folder"
-	mkdir -p "$folder"/{etc,lists/partial,cache/archives/partial,files} || return 1
-	echo "deb [signed-by=$keys] $mirror $1 main" >"$folder/etc/sources.list"
-	: >"$folder/status"
-	cat >"$folder/apt.conf" <<-E
-		Dir::State::lists "$folder/lists";
-		Dir::State::status "$folder/status";
-		Dir::Cache "$folder/cache";
-		Dir::Etc "$folder/etc";
-		Dir::Etc::sourcelist "$folder/etc/sources.list";
-		Dir::Etc::sourceparts "/dev/null";
-		Dir::Etc::parts "/dev/null";
-		Dir::Etc::preferencesparts "/dev/null";
-		APT::Architecture "amd64";
-		APT::Architectures "amd64";
-		Acquire::Languages "none";
-		Acquire::Retries "2";
-		Acquire::http::Timeout "20";
-	E
+	mkdir -p "$folder/files" || return 1
 	(
-		export APT_CONFIG=$folder/apt.conf
-		cd "$folder" || exit 1
-		apt-get update -qq || exit 1
+		cd "$folder" && own_apt "$folder" "$1" amd64 || exit 1
 		image=$(apt-cache depends linux-image-cloud-amd64 |
 			sed -n 's/.*Depends: \(linux-image-[0-9].*\)/\1/p' | head -n 1)
 		[ -n "$image" ] || exit 1
@@ -69,8 +50,8 @@ fetch() { # SUITE
 		done
 	) >"$folder/log" 2>&1 || return 1
 	image=$(find "$folder/files" -name 'vmlinuz*' -type f | head -n 1)
-	[ -n "$image" ] && mv "$image" "$folder/new" && rm -rf "$folder"/{files,lists,cache,*.deb} &&
-		mv "$folder/new" "$folder/vmlinuz"
+	[ -n "$image" ] && mv "$image" "$folder/new" &&
+		rm -rf "${folder:?}"/{files,etc,lists,cache,status,apt.conf,*.deb} && mv "$folder/new" "$folder/vmlinuz"
 }
 
 # The files of a guest: our programs with their libraries, the workloads, and busybox.

@@ -16,6 +16,7 @@
 #define ENDBR	  0xf3, 0x0f, 0x1e, 0xfa
 #define NOP5	  0x0f, 0x1f, 0x44, 0x00, 0x00
 
+#if defined(__x86_64__)
 static const struct {
 	const char *name;
 	const uint8_t *code;
@@ -76,6 +77,7 @@ static const struct {
 	/* endbr64; push; ...; jmp to the beginning is a call of itself */
 	{"a jump to the beginning", CODE(ENDBR, 0x53, 0x5b, 0xeb, 0xf8), 0, 4, SPOT_FAST},
 };
+#endif
 
 static void entries_are_probed_at_the_cheapest_place(void **state)
 {

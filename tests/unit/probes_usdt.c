@@ -170,6 +170,12 @@ static const char program[] =
 	"}\n"
 	"int main(int c, char **v) { (void)v; work(c, 7); STAP_PROBE(app, plain); return 0; }\n";
 
+#if defined(__x86_64__)
+#define NOP_BYTE 0x90
+#else
+#define NOP_BYTE 0x1f /* arm64: the first of four */
+#endif
+
 static bool have_header;
 
 static int compile(void **state)
@@ -227,7 +233,7 @@ static void probes_of_programs_are_found_with_their_values(void **state)
 		assert_int_equal(sites.count, 1);
 		assert_int_equal(sites.list[0].kind, SITE_POINT);
 		assert_string_equal(sites.list[0].label, "app:work");
-		assert_int_equal(byte_at(&sites.list[0]), 0x90);
+		assert_int_equal(byte_at(&sites.list[0]), NOP_BYTE);
 		assert_int_equal(sites.list[0].value.source, SITE_REGISTER);
 		assert_int_equal(sites.list[0].value.bytes, 4);
 		assert_true(sites.list[0].value.is_signed);
@@ -313,6 +319,7 @@ static void semaphores_are_places_in_the_file(void **state)
 }
 
 /* A value that the compiler leaves in a static variable is read relative to the probe. */
+#if defined(__x86_64__) /* the texts of arm64 have no variables */
 static void variables_are_found_from_the_probe(void **state)
 {
 	static const char text[] =
@@ -340,6 +347,7 @@ static void variables_are_found_from_the_probe(void **state)
 			 nm_address("variable", "variable"));
 	resolve_free(&sites);
 }
+#endif
 
 /* prelink has moved the program to other addresses; .stapsdt.base tells how far. */
 static void addresses_move_with_their_base(void **state)
@@ -385,7 +393,9 @@ int main(void)
 		cmocka_unit_test(probes_that_are_not_there_are_said),
 		cmocka_unit_test(semaphores_are_places_in_the_file),
 		cmocka_unit_test(addresses_move_with_their_base),
+#if defined(__x86_64__)
 		cmocka_unit_test(variables_are_found_from_the_probe),
+#endif
 	};
 
 	return cmocka_run_group_tests(tests, compile, NULL);
