@@ -179,6 +179,7 @@ $(B)/bin/ovni-emu: $(B)/emu/main.o $(LIBEMU) $(LIBTRACE)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(EMU_LIBS) $(TRACE_LIBS)
 
 TOOL_LIBS := $(LIBTOOLS) $(LIBEMU) $(LIBTRACE)
+$(B)/bin/ovni-export: DATABASE_LIBS := -lsqlite3
 $(B)/bin/ovni-%: $(B)/tools/%.o $(TOOL_LIBS)
 	$(call msg,LINK,$@)
 	@mkdir -p $(@D)
@@ -186,7 +187,7 @@ $(B)/bin/ovni-%: $(B)/tools/%.o $(TOOL_LIBS)
 $(B)/bin/ovni-%: $(B)/tools/%/main.o $(TOOL_LIBS)
 	$(call msg,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(EMU_LIBS) $(TRACE_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(EMU_LIBS) $(TRACE_LIBS) $(DATABASE_LIBS)
 
 $(B)/tools/sync/main.o $(B)/bin/ovni-sync: export OMPI_CC = $(CC)
 $(B)/tools/sync/main.o: tools/sync/main.c

@@ -31,6 +31,7 @@ libcap-ng-dev             /usr/include/cap-ng.h
 libdw-dev                 /usr/include/elfutils/libdwfl.h
 libiberty-dev             /usr/include/libiberty/demangle.h
 libcapstone-dev           /usr/include/capstone/capstone.h
+libsqlite3-dev            /usr/include/sqlite3.h
 '
 check='
 libcmocka-dev             /usr/include/cmocka.h

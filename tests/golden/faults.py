@@ -41,6 +41,7 @@ PROGRAMS = [
     ("cut", ["-o", "{out}", "--from", "20ns", "{in}"]),
     ("merge", ["-o", "{out}", "{in}", "{other}"]),
     ("pallas", ["export", "{in}", "{out}"]),
+    ("export", ["--csv", "-o", "{out}", "{in}"]),
     ("sort", ["{in}"]),
     ("events", []),
     ("loom", ["check", LOOM + "ours"]),

@@ -111,6 +111,7 @@ PROGRAMS = [
     ("ovni-top IN", "trace", BASIC),
     ("ovni-view -o OUT IN", "trace", BASIC),
     ("ovni-export --perfetto -o OUT IN", "trace", BASIC),
+    ("ovni-export --sqlite -o OUT IN", "trace", BASIC),
 ]
 
 

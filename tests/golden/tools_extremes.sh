@@ -53,6 +53,8 @@ try cut -o "$T/cut" --from +1s
 try view -o "$T/view.html"
 try view --from +1s -o "$T/view.html"
 try export --perfetto -o "$T/export.pftrace"
+try export --csv -o "$T/export.csv"
+try export --sqlite -o "$T/export.sqlite"
 try export --perfetto --from +1s -o "$T/export.pftrace"
 try emu -q -o "$T/out"
 try emu -q --tolerant -o "$T/out"

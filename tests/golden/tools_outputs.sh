@@ -34,8 +34,10 @@ do_it ovni-loom import -o imported "$CONFORMANCE/loom/single-core"
 do_it ovni-loom export -o run imported
 do_it ovni-view -o page.html t
 do_it ovni-export --perfetto -o page.pftrace t
+do_it ovni-export --csv -o page.csv t
+do_it ovni-export --sqlite -o page.sqlite t
 mkdir exported && mv run.* exported
-for made in t views cut repaired converted merged archive back imported exported/run.* page.html page.pftrace; do
+for made in t views cut repaired converted merged archive back imported exported/run.* page.html page.pftrace page.csv page.sqlite; do
 	find "$made" -perm /022 >open
 	[ ! -s open ] || { echo "others may write:"; head open; exit 1; }
 done

@@ -68,6 +68,7 @@ try 0 cut --from 20ns -o part good
 try 0 merge -o both good other
 try 0 sort good
 try 0 pallas export good archive
+try 0 export --csv -o tables good
 try 0 pallas info archive
 try 0 events
 exit $wrong

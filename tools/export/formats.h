@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * formats: the formats that ovni-export writes, one file each.
+ * formats: the formats that ovni-export writes, one file or more each.
  *
  * In: an open trace and the part that is asked for; out: a file, complete or none. A writer walks
  * the trace once (trace/states/intervals.h), and its memory follows threads.
@@ -22,5 +22,9 @@ struct export_request {
 
 /* Perfetto's own format. Specification: perfetto.md. Returns 0, or -errno after one message. */
 int export_perfetto(struct export_request *request) __attribute__((warn_unused_result));
+
+/* The tables of docs/export.md, as a database and as a directory of files. Return as above. */
+int export_sqlite(struct export_request *request) __attribute__((warn_unused_result));
+int export_csv(struct export_request *request) __attribute__((warn_unused_result));
 
 #endif

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tools/export/formats.h"
 #include "trace/base/cli.h"
@@ -16,10 +17,12 @@
 #define DEFAULT_TRACE "ovni" /* of ovni-bpf without -o */
 
 static const struct format {
-	const char *suffix;
+	const char *option, *suffix;
 	int (*write)(struct export_request *request);
 } formats[] = {
-	{".pftrace", export_perfetto},
+	{"perfetto", ".pftrace", export_perfetto},
+	{"csv", "-csv", export_csv},
+	{"sqlite", ".sqlite", export_sqlite},
 };
 
 struct options {
@@ -30,29 +33,46 @@ struct options {
 	struct filter filter;
 };
 
+#define NFORMATS   (sizeof(formats) / sizeof(formats[0]))
 #define TO(member) offsetof(struct options, member)
 
-static int choose_perfetto(const struct cli_option *option, const char *text, void *to)
+static int choose_format(const struct cli_option *option, const char *text, void *to)
 {
-	(void)option;
+	const struct format **format = to;
+
 	(void)text;
-	*(const struct format **)to = &formats[0];
+	if (*format && strcmp((*format)->option, option->name) != 0)
+		return cli_refuse(option, text, "--%s is given, and one run writes one format",
+				  (*format)->option);
+	for (size_t i = 0; i < NFORMATS; i++)
+		if (!strcmp(formats[i].option, option->name))
+			*format = &formats[i];
 	return 0;
+}
+
+static bool is_perfetto(const void *settings)
+{
+	return ((const struct options *)settings)->format == &formats[0];
 }
 
 static const struct cli_option cli_options[] = {
 	{.help = "Formats"},
-	{"perfetto", 0, NULL, choose_perfetto, TO(format),
+	{"perfetto", 0, NULL, choose_format, TO(format),
 	 "a trace for ui.perfetto.dev and trace_processor"},
+	{"sqlite", 0, NULL, choose_format, TO(format),
+	 "tables in a database, for questions in SQL"},
+	{"csv", 0, NULL, choose_format, TO(format),
+	 "the same tables as a directory of comma-separated values"},
 	{.help = "Options"},
 	{"output", 'o', "FILE", cli_text, TO(output),
-	 "the file; the trace with the suffix of the format unless given"},
+	 "the file or directory; the trace with the suffix of the format unless given"},
 	{"from", 0, "TIME", moment_option, TO(filter.from),
 	 "begin at this clock, in ns; +TIME counts from the first event and takes ns, us, ms, s; "
 	 "03:12:05 is a time of day, in the local time of the recording"},
 	{"to", 0, "TIME", moment_option, TO(filter.to), "end at this clock"},
 	{"split", 0, "SIZE", cli_size, TO(split),
-	 "begin another file, FILE-2, about each SIZE; each stands alone", .min = 1 << 16},
+	 "begin another file, FILE-2, about each SIZE; each stands alone", .min = 1 << 16,
+	 .holds = is_perfetto, .rule = "only --perfetto can split"},
 	{"quiet", 'q', NULL, cli_flag, TO(quiet), "print only warnings and errors"},
 	{"tid", 0, "TID", filter_add_tid, TO(filter), "only threads with this id"},
 	{"pid", 0, "PID", filter_add_pid, TO(filter), "only processes with this id"},
@@ -69,7 +89,7 @@ static int choose(void *settings, char **operands)
 	options->path = operands[0] ? operands[0] : DEFAULT_TRACE;
 	if (options->format)
 		return 0;
-	log_error("no format is chosen: --perfetto");
+	log_error("no format is chosen: --perfetto, --sqlite or --csv");
 	return -EINVAL;
 }
 
@@ -83,6 +103,10 @@ static const struct cli cli = {
 	.notes = "Examples:\n"
 		 "  # the trace in ./ovni as ovni.pftrace, for ui.perfetto.dev\n"
 		 "  ovni-export --perfetto\n\n"
+		 "  # which functions were called how often\n"
+		 "  ovni-export --sqlite trace\n"
+		 "  sqlite3 trace.sqlite 'SELECT name, count(*) FROM regions JOIN functions '\\\n"
+		 "    'USING (function) GROUP BY name'\n\n"
 		 "  # a tenth of a second of a long trace\n"
 		 "  ovni-export --perfetto --from +1s --to +1.1s -o part.pftrace trace",
 };

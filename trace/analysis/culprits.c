@@ -805,52 +805,6 @@ static int wait_move(struct culprits *c, uint32_t stream, uint32_t queue)
 	return err;
 }
 
-/*
- * The CPU on which a thread that begins to wait will run, if its OAs has the clock of its
- * switch-in; else `cpu`. The recorder knows of a move only then.
- */
-static int32_t cpu_of_run(const struct stream *stream, int32_t cpu)
-{
-	struct event move, run;
-	const uint8_t *at = stream->at;
-	ssize_t n = event_decode(&move, at, stream->end);
-
-	if (n <= 0 || event_mcv(&move) != MCV('O', 'A', 's') || move.payload_size < 4)
-		return cpu;
-	n = event_decode(&run, at + n, stream->end);
-	if (n <= 0 || event_mcv(&run) != MCV('O', 'H', 'r') || run.clock != move.clock ||
-	    get_i32(move.payload) < 0)
-		return cpu;
-	return get_i32(move.payload);
-}
-
-/* True if the CPU is taken by the kernel's stopper, which moves other threads to another CPU. */
-static bool taken_by_stopper(const struct culprits *c, const struct intervals *intervals,
-			     uint32_t stream)
-{
-	static const char stopper[] = "migration/";
-	int32_t tid = intervals->threads[stream].interval.next;
-	int64_t taker = tid > 0 ? state_walk_find(&intervals->walk, stream, tid) : -1;
-	const char *name = taker < 0 ? NULL : c->source->owners[taker].name;
-
-	return name && !strncmp(name, stopper, sizeof(stopper) - 1);
-}
-
-/*
- * The CPU on whose queue a thread begins to wait. Of a wake-up, the scheduler chooses it then; and
- * the stopper moves a thread at once. A thread that is moved later waits on its old CPU till its
- * OAs.
- */
-static int32_t cpu_of_wait(const struct culprits *c, const struct intervals *intervals,
-			   uint32_t stream, enum wait_cause cause, int32_t cpu)
-{
-	int32_t runs = cpu < 0 ? cpu : cpu_of_run(&c->source->streams[stream], cpu);
-
-	if (runs == cpu || cause == WAIT_WOKEN)
-		return runs;
-	return taken_by_stopper(c, intervals, stream) ? runs : cpu;
-}
-
 /* A thread that its creator has just made waits for its first run. */
 static int handle_birth(struct culprits *c, const struct intervals *intervals, uint32_t creator,
 			const struct event *ev)
@@ -899,7 +853,7 @@ static int handle_thread(struct culprits *c, const struct intervals *intervals, 
 		return event_mcv(ev) == MCV('O', 'A', 's') || event_mcv(ev) == MCV('O', 'A', 'r')
 			       ? wait_move(c, stream, queue_of(c, stream, cpu))
 			       : 0;
-	cpu = cpu_of_wait(c, intervals, stream, cause, cpu);
+	cpu = wait_cpu(intervals, stream, cause, cpu);
 	wait_begin(c, stream, cause, queue_of(c, stream, cpu),
 		   cause == WAIT_WOKEN ? -1 : t->interval.next);
 	return 0;

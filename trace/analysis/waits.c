@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "trace/analysis/waits.h"
 
+#include <string.h>
+
 static enum wait_cause cause_of(unsigned why)
 {
 	if (why == OFF_CPU_THROTTLED)
@@ -17,6 +19,46 @@ bool wait_cause_now(const struct intervals *intervals, uint32_t stream, enum wai
 	if (t->on)
 		return false;
 	return t->kernel ? stays : intervals->walk.threads[stream].state == THREAD_STATE_WARMING;
+}
+
+/*
+ * The CPU on which a thread that begins to wait will run, if its OAs has the clock of its
+ * switch-in; else `cpu`. The recorder knows of a move only then.
+ */
+static int32_t cpu_of_run(const struct stream *stream, int32_t cpu)
+{
+	struct event move, run;
+	const uint8_t *at = stream->at;
+	ssize_t n = event_decode(&move, at, stream->end);
+
+	if (n <= 0 || event_mcv(&move) != MCV('O', 'A', 's') || move.payload_size < 4)
+		return cpu;
+	n = event_decode(&run, at + n, stream->end);
+	if (n <= 0 || event_mcv(&run) != MCV('O', 'H', 'r') || run.clock != move.clock ||
+	    get_i32(move.payload) < 0)
+		return cpu;
+	return get_i32(move.payload);
+}
+
+/* True if the CPU is taken by the kernel's stopper, which moves other threads to another CPU. */
+static bool taken_by_stopper(const struct intervals *intervals, uint32_t stream)
+{
+	static const char stopper[] = "migration/";
+	int32_t tid = intervals->threads[stream].interval.next;
+	int64_t taker = tid > 0 ? state_walk_find(&intervals->walk, stream, tid) : -1;
+	const char *name = taker < 0 ? NULL : intervals->source->owners[taker].name;
+
+	return name && !strncmp(name, stopper, sizeof(stopper) - 1);
+}
+
+int32_t wait_cpu(const struct intervals *intervals, uint32_t stream, enum wait_cause cause,
+		 int32_t cpu)
+{
+	int32_t runs = cpu < 0 ? cpu : cpu_of_run(&intervals->source->streams[stream], cpu);
+
+	if (runs == cpu || cause == WAIT_WOKEN)
+		return runs;
+	return taken_by_stopper(intervals, stream) ? runs : cpu;
 }
 
 int64_t wait_newborn(const struct intervals *intervals, uint32_t creator, const struct event *ev)

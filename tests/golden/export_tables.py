@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+"""
+export_tables: asks a database of ovni-export the questions of docs/export.md, and compares each
+answer with ovni-report; and the files of --csv with the database.
+
+    export_tables.py BIN DOCS TRACE DATABASE CSV [--culprits] [OPTIONS of ovni-report]
+
+--culprits: also those of preempt, which need a trace with all threads and the clocks of moves.
+"""
+import collections
+import csv
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+
+bin_dir, docs, trace, database, folder, *options = sys.argv[1:]
+culprits = "--culprits" in options
+options = [option for option in options if option != "--culprits"]
+questions = {re.search(r"\((\w+)\)$", text.split("\n")[0]).group(1) + str(i): text
+             for i, text in enumerate(re.findall(r"```sql\n(.*?)```", open(docs, encoding="utf-8").read(), re.S))}
+db = sqlite3.connect(database)
+db.row_factory = sqlite3.Row
+wrong = []
+
+
+def ask(name):
+    found = [text for key, text in questions.items() if key.rstrip("0123456789") == name]
+    rows = []
+    for text in found:
+        *before, question = [part for part in text.split(";") if part.strip()]
+        for statement in before:
+            db.execute(statement)
+        rows.append([dict(row) for row in db.execute(question)])
+    return rows
+
+
+def report(name, *words):
+    done = subprocess.run([bin_dir + "/ovni-report", name, "--csv", *words, *options, trace], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, check=False)
+    assert done.returncode in (0, 3), name
+    return list(csv.DictReader(done.stdout.decode().splitlines()))
+
+
+def same(what, ours, theirs):
+    ours, theirs = collections.Counter(ours), collections.Counter(theirs)
+    if ours != theirs:
+        wrong.append("%s: only in the tables %s, only in the report %s" % (what, list((ours - theirs).items())[:5],
+                                                                       list((theirs - ours).items())[:5]))
+    print("%s: %d rows" % (what, sum(ours.values())))
+
+
+def number(text):
+    return int(text) if text else None
+
+
+def tid_of(shown):
+    found = re.search(r"\((\d+)\)$", shown)
+    return int(found.group(1)) if found else int(shown) if shown.isdigit() else None
+
+
+latency = report("latency")
+runs, waits = ask("latency")
+same("run time", [(r["tid"], r["name"], r["run_ns"], r["runs"]) for r in runs],
+     [(int(r["tid"]), r["name"], int(r["run_time"]), int(r["runs"])) for r in latency if r["runs"] != "0"])
+same("waits", [(r["tid"], r["waits"], r["wait_ns"], r["longest_ns"]) for r in waits],
+     [(int(r["tid"]), int(r["waits"]), int(r["wait_time"]), int(r["wait_max"])) for r in latency if r["waits"] != "0"])
+same("states", [(r["tid"], r["state"], r["reason"], r["ns"]) for r in ask("why")[0] if r["ns"]],
+     [(int(r["tid"]), r["state"], r["reason"], int(r["time"])) for r in report("why")])
+longest = sorted((int(r["wait"]) for r in report("timehist") if r["wait"]), reverse=True)[:10]
+same("longest waits", [r["duration_ns"] for r in ask("timehist")[0]], longest)
+same("wakers", [(r["waker_tid"], r["tid"], r["times"], r["longest_ns"]) for r in ask("wake")[0]],
+     [(tid_of(r["waker"]), tid_of(r["woken"]), int(r["times"]), int(r["wait_max"])) for r in report("wake")
+      if tid_of(r["waker"])])
+same("functions", [(r["name"], r["type"], r["calls"], r["wall_ns"], r["on_cpu_ns"], r["runnable_ns"], r["asleep_ns"])
+                   for r in ask("func")[0]],
+     [(r["function"], r["type"], int(r["calls"]), int(r["wall"]), int(r["on_cpu"]), int(r["runnable"]), int(r["asleep"]))
+      for r in report("func")])
+sums = collections.Counter()
+for row in report("cpu"):
+    if row["who"] not in ("idle", "other threads", "other threads or idle", "unknown (lost)"):
+        sums[row["loom"], int(row["cpu"])] += int(row["time"])
+same("CPUs", [(r["loom"], r["cpu"], r["ns"]) for r in ask("cpu")[0] if r["ns"]], [(*key, ns) for key, ns in sums.items() if ns])
+if culprits:
+    ours, times = collections.Counter(), collections.Counter()
+    for row in ask("preempt")[0]:
+        ours[row["victim"], row["culprit"]] += row["ns"]
+        times[row["victim"], row["culprit"]] += row["times"]
+    theirs = collections.Counter()
+    for row in report("preempt"):
+        if row["ran"] and row["culprit"] not in ("idle", "not recorded", "CPU quota"):
+            theirs[tid_of(row["victim"]), tid_of(row["culprit"])] += int(row["ran"])
+    far = [(pair, ours[pair], theirs[pair], times[pair]) for pair in {*ours, *theirs}
+           if not 0 <= theirs[pair] - ours[pair] <= 2 * times[pair] + 2]
+    print("culprits: %d pairs" % len(ours))
+    if far:
+        wrong.append("culprits: %d differ: %s" % (len(far), far[:8]))
+# a life has no gap, and no two states at a time
+for thread, begin, end, total, parts in db.execute("""
+        SELECT thread, min(begin_ns), max(end_ns), sum(duration_ns), count(*) FROM intervals
+        WHERE duration_ns > 0 GROUP BY thread"""):
+    if total != end - begin:
+        wrong.append("thread %d: %d ns of states in %d ns" % (thread, total, end - begin))
+for (name,) in list(db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")):
+    rows = list(db.execute("SELECT * FROM " + name))
+    with open(os.path.join(folder, name + ".csv"), encoding="utf-8", newline="") as file:
+        head, *lines = list(csv.reader(file))
+    if head != [column[1] for column in db.execute("PRAGMA table_info(%s)" % name)]:
+        wrong.append("%s.csv: the columns %s" % (name, head))
+    if lines != [["" if cell is None else str(cell) for cell in row] for row in rows]:
+        wrong.append("%s.csv: other rows than the database" % name)
+if db.execute("PRAGMA user_version").fetchone()[0] != 1 or db.execute("PRAGMA integrity_check").fetchone()[0] != "ok":
+    wrong.append("version or integrity of the database")
+sys.exit("\n".join(wrong) or None)

@@ -1,0 +1,183 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# ovni-export --sqlite and --csv: rows worked out by hand; each question of docs/export.md, answered
+# from the database, equals ovni-report to the ns, also of a part of a trace and of a trace of
+# another program; the files have the rows of the database; hostile names stay values; incomplete
+# and damaged traces; a full disk, and outputs that must not be replaced, leave nothing behind.
+set -eu
+. "$S/tests/golden/tools_lib.sh"
+cd "$T"
+export_it() { # WANTED_STATUS ARGUMENTS...
+	local want=$1 status=0
+	shift
+	"$B/bin/ovni-export" "$@" >said 2>&1 || status=$?
+	[ $status = "$want" ] || fail "ovni-export $*: status $status, expected $want"
+}
+agree() { # TRACE STATUS [--culprits] [OPTIONS]
+	local trace=$1 status=$2 culprits=
+	shift 2
+	[ "${1-}" != --culprits ] || { culprits=$1; shift; }
+	rm -rf t.sqlite t-csv
+	export_it "$status" --sqlite "$@" -o t.sqlite "$trace"
+	export_it "$status" --csv "$@" -o t-csv "$trace"
+	python3 -B "$S/tests/golden/export_tables.py" "$B/bin" "$S/docs/export.md" "$trace" t.sqlite t-csv $culprits "$@" \
+		>said 2>&1 || fail "$trace $*"
+}
+make_trace trace <<'END'
+thread n 1 1 bpf.name="Robert');DROP_TABLE_threads;--" bpf.session={"t0":"1000","t1":"3000","lost":"5","realtime":{"begin":{"clock":"1000","ns":"1700000000000000000"},"utc_offset":3600}} ovni.mark={"0":{"title":"Function","chan_type":"stack","labels":{"1":"<script>","2":"g,\u0022h\u000a","3":"\ud83d\ude00"}},"5":{"title":"Counter","chan_type":"single"}}
+1000 OHx i32:0 i32:-1 u64:0
+1100 OM[ i64:1 i32:0
+1150 OM[ i64:2 i32:0
+1200 OHp u16:6 i32:9
+1200 OHw i32:-1
+1500 OHr
+1550 OM] i64:2 i32:0
+1560 OM[ i64:1 i32:0
+1570 OM] i64:1 i32:0
+1600 OM] i64:1 i32:0
+1700 OHp u16:1 i32:2
+2500 OHw i32:2
+2600 OHr
+2610 OM[ i64:3 i32:0
+2650 MS[
+2700 OM[ i64:5 i32:92
+2720 OM] i64:5 i32:92
+2750 MS]
+2755 OM= i64:-7 i32:5
+3000 OHe
+thread n 1 2 bpf.name="b"
+1000 OHx i32:-1 i32:-1 u64:0
+1000 OHp u16:1 i32:0
+1650 OHw i32:1
+1660 OAs i32:0
+1701 OHr
+2001 OAs i32:1
+2401 OHp u16:3 i32:0
+2401 OHw i32:99
+2450 OAs i32:2
+2501 OHr
+2501 OHp u16:12 i32:0
+2501 OHw i32:-1
+3000 OAs i32:-1
+3000 OHr
+3000 OHe
+thread m 7 1 bpf.name="other_loom"
+1100 OHx i32:0 i32:-1 u64:0
+1100 KCO u16:6 i32:8
+1300 KCI i32:1
+1400 KCO u16:1 i32:0
+2800 KCI i32:0
+2900 OHe
+END
+agree trace 3 --culprits
+same() { # TABLE: its file is standard input
+	diff - "t-csv/$1.csv" >got || fail "$1.csv"
+}
+same intervals <<'END'
+thread,state,reason,begin_ns,end_ns,duration_ns,cpu,ended_by,next_tid
+0,running,,1100,1100,0,0,preempted,8
+1,running,,1000,1200,200,0,preempted,9
+0,runnable,preempted,1100,1300,200,0,,
+0,running,,1300,1400,100,1,sleeping,0
+1,runnable,preempted,1200,1500,300,0,,
+2,asleep,sleeping,1000,1650,650,,,
+2,runnable,woken,1650,1660,10,-1,,
+1,running,,1500,1700,200,0,sleeping,2
+2,runnable,woken,1660,1701,41,0,,
+2,running,,1701,2001,300,0,moved,
+2,running,,2001,2401,400,1,io,0
+2,runnable,woken,2401,2450,49,1,,
+1,asleep,sleeping,1700,2500,800,,,
+2,runnable,woken,2450,2501,51,2,,
+2,running,,2501,2501,0,2,throttled,0
+1,runnable,woken,2500,2600,100,0,,
+0,asleep,sleeping,1400,2800,1400,,,
+0,running,,2800,2900,100,0,exited,
+1,running,,2600,3000,400,0,exited,
+2,throttled,,2501,3000,499,2,,
+END
+same waits <<'END'
+thread,begin_ns,end_ns,duration_ns,cpu,waker_kind,waker,waker_tid
+1,1200,1500,300,0,stayed,,
+2,1650,1701,51,0,thread,1,1
+2,2401,2501,100,2,thread,,99
+1,2500,2600,100,0,thread,2,2
+END
+same regions <<'END'
+thread,function,begin_ns,end_ns,duration_ns,depth,nested,returned,running_ns,runnable_ns,throttled_ns,asleep_ns,unknown_ns
+1,1,1150,1550,400,1,0,1,100,300,0,0,0
+1,0,1560,1570,10,1,1,1,10,0,0,0,0
+1,0,1100,1600,500,0,0,1,200,300,0,0,0
+1,3,2650,2750,100,1,0,1,100,0,0,0,0
+1,2,2610,3000,390,0,0,0,390,0,0,0,0
+END
+same functions <<'END'
+function,name,type
+0,<script>,Function
+1,"g,""h\x0a",Function
+2,😀,Function
+3,MPI_Send,mpi function
+END
+same threads <<'END'
+thread,process,loom,tid,pid,name,cgroup,kernel,life_begin_ns,life_end_ns
+0,0,m,1,7,other_loom,,0,1100,2900
+1,1,n,1,1,Robert');DROP_TABLE_threads;--,,0,1000,3000
+2,1,n,2,1,b,,0,1000,3000
+END
+printf '%s\n' thread,cpu,begin_ns,end_ns,events 1,0,2700,2720,5 | same losses
+printf '%s\n' thread,clock_ns,type,title,value,label 1,2755,5,Counter,-7, | same marks
+for line in schema_version,1, lost,5, 'complete,0,the recorder lost 5 events' damaged,0, first_event,1000, \
+	realtime,1700000000000000000, realtime_clock,1000, utc_offset,3600,; do
+	grep -qx "$line" t-csv/meta.csv || fail "meta.csv: $line"
+done
+
+# A part: intervals are cut, waits that touch it and calls within it are there; chosen threads.
+export_it 3 --csv --from 1160 --to 1560 --comm 'R*' -o part trace
+diff - part/intervals.csv >got <<'END' || fail "the intervals of a part"
+thread,state,reason,begin_ns,end_ns,duration_ns,cpu,ended_by,next_tid
+1,running,,1160,1200,40,0,preempted,9
+1,runnable,preempted,1200,1500,300,0,,
+1,running,,1500,1560,60,0,sleeping,2
+END
+[ "$(wc -l <part/waits.csv) $(wc -l <part/regions.csv) $(wc -l <part/threads.csv)" = "2 2 4" ] || fail "rows of a part"
+# Traces of other programs, of all models.
+for name in syn-random-06 syn-kernel-switches syn-nodes-tampi-mpi-nosv-random; do
+	agree "$CONFORMANCE/emu/$name/trace" 0
+done
+
+# Damage: the part before it, status 1. No events. Outputs that must not be replaced. A full disk.
+cp -r trace cut
+truncate -s -5 cut/loom.n/proc.1/thread.1/stream.obs
+for format in sqlite csv; do
+	export_it 1 --$format -o cut.$format cut
+	grep -q 'the file ends where the trace is damaged' said || fail "damage"
+done
+grep -qx damaged,1, cut.csv/meta.csv && grep -qx 'complete,0,.*' cut.csv/meta.csv || fail "damage in meta"
+make_trace none <<<'thread n 1 1'
+export_it 1 --csv none
+grep -q 'no event to export' said && [ ! -e none-csv ] || fail "no event"
+mkdir folder
+ln -s elsewhere link
+for format in sqlite csv; do
+	for output in folder link /dev/null absent/file; do
+		export_it 1 --$format -o $output trace
+		grep -q "cannot write '$output'" said || fail "$output"
+	done
+done
+[ ! -e elsewhere ] && rmdir folder || fail "an output was followed or replaced"
+echo old >old
+for format in sqlite csv; do
+	(
+		trap '' XFSZ
+		ulimit -f 0
+		status=0
+		text=$("$B/bin/ovni-export" --$format -o old-$format trace 2>&1) || status=$?
+		[ $status = 1 ] && [[ $text == *"cannot write 'old-$format"* ]]
+	) || fail "a full disk, $format"
+	[ ! -e old-$format ] || fail "half an output"
+done
+[ "$(find . -name '*.part')" = '' ] || fail "half a file is left"
+export_it 2 --csv --sqlite trace
+grep -q 'one run writes one format' said || fail "two formats"
+export_it 2 --csv --split 1M trace
