@@ -39,6 +39,47 @@ diff -u - all <<'E' || fail "the timeline"
 B a\x1b[2Jname_that_is_very_ |........########....|  40.0 % running
                               # running   - waits for a CPU   . asleep
 E
+# A loss: from 2 to 6 ms it is not known whether thread 7 ran; a switch of thread 8 is missing since it
+# fell asleep.
+make_trace gap <<'END'
+thread n 1 7 bpf.name="ran"
+0 OHx i32:0 i32:-1 u64:0
+6000000 OHp u16:1 i32:0 u64:4000000
+8000000 OHw i32:-2
+8000000 OHr
+10000000 OHe
+thread n 1 8 bpf.name="slept"
+0 OHx i32:1 i32:-1 u64:0
+1000000 OHp u16:1 i32:0
+8000000 OHw i32:7 u64:7000000
+9000000 OHr
+10000000 OHe
+END
+report timeline gap >all || fail "the timeline of a loss failed"
+diff -u - all <<'E' || fail "the timeline of a loss"
+                             |0 ns       10.000 ms|  one column is 500.000 us
+                       CPU 0 |AAAA            AAAA|  40.0 % recorded
+                       CPU 1 |BB                BB|  20.0 % recorded
+
+                   A ran (7) |####????????....####|  40.0 % running
+                 B slept (8) |##????????????????##|  20.0 % running
+                              # running   - waits for a CPU   . asleep   ? unknown (lost)
+E
+report why gap --csv >all || fail "the reasons of a loss failed"
+[ "$(cut -d, -f 2,6-9 all | sort)" = "7,asleep,sleeping,1,2000000
+7,running,,2,4000000
+7,unknown,lost,1,4000000
+8,running,,2,2000000
+8,unknown,lost,1,8000000
+tid,state,reason,times,time" ] || fail "the reasons of a loss: $(cut -d, -f 2,6-9 all | sort)"
+report preempt gap --csv >all || fail "the culprits of a loss failed"
+[ "$(wc -l <all)" = 1 ] || fail "thread 8 waits for a CPU: $(cat all)"
+report timehist gap --csv >all || fail "the history of a loss failed"
+[ "$(cut -d, -f 1,3,4-7 all)" = "time,thread,sleep,wait,run,why
+1000000,slept (8),,,1000000,sleeping
+2000000,ran (7),,,2000000,lost
+10000000,ran (7),2000000,0,2000000,exited
+10000000,slept (8),,,1000000,exited" ] || fail "the history of a loss: $(cut -d, -f 1,3,4-7 all)"
 report timeline -n 1 --from +5ms --to +7ms trace >part || fail "a part of the timeline failed"
 diff -u - part <<'E' || fail "a part of the timeline"
                              |5.000 ms    7.000 ms|  one column is 100.000 us

@@ -79,7 +79,7 @@ END
 view 3 trace
 [ -s trace.html ] && grep -q 'warning: trace is incomplete: the recorder lost 5 events' said || fail "losses"
 agree trace.html trace
-[ "$(cat said)" = '14 runs, 32 stays, 5 calls, 0 findings (0 with a time) agree with ovni-report' ] || fail "the counts"
+[ "$(cat said)" = '14 runs, 30 stays, 5 calls, 0 findings (0 with a time) agree with ovni-report' ] || fail "the counts"
 for part in "1550 3150" "2700 2700" "3050 3060"; do
 	# shellcheck disable=SC2086 # two clocks
 	agree trace.html trace $part

@@ -31,6 +31,7 @@ struct thread {
 	int cpu, queue; /* of the trace, and on which it waits */
 	bool woken;	/* waits after a wake-up */
 	bool moved;	/* during this wait */
+	bool lost;	/* a switch of it was not recorded since it left a CPU */
 	int entered;	/* clock */
 	struct kit_bytes events;
 	int8_t waits_on[TIME];
@@ -48,6 +49,7 @@ static bool outsiders[CPUS], lossy[CPUS], idle_known[CPUS];
 static bool
 	charged[CPUS]; /* a part of the present run is charged already: it cannot become unknown */
 static bool gap_open;
+static bool holes; /* some waits turn out to be unknown */
 static int now, filled;
 
 static void put(int t, const char *mcv, int clock, const void *payload, size_t size)
@@ -68,8 +70,9 @@ static void fill(void)
 			cell->gap = gap_open && lossy[c];
 		}
 		for (int t = 0; t < THREADS; t++) {
-			threads[t].waits_on[filled] =
-				threads[t].state == WAITS ? (int8_t)threads[t].queue : NOBODY;
+			threads[t].waits_on[filled] = threads[t].state == WAITS && !threads[t].lost
+							      ? (int8_t)threads[t].queue
+							      : NOBODY;
 			threads[t].wait[filled] = threads[t].waits;
 			threads[t].on[filled] = threads[t].state == RUNS;
 			threads[t].lives[filled] = threads[t].state != UNBORN;
@@ -92,8 +95,11 @@ static void leave(int c, int next_tid)
 	struct {
 		uint16_t why;
 		int32_t next;
-	} __attribute__((packed)) payload = {(uint16_t)(1 + kit_random(3)), next_tid};
+		uint64_t unknown;
+	} __attribute__((packed)) payload = {(uint16_t)(1 + kit_random(3)), next_tid, 0};
 	const int32_t stays = -1;
+	size_t size = sizeof(payload) - sizeof(payload.unknown);
+	int known = now;
 
 	fill();
 	left_by[c] = NOBODY;
@@ -106,9 +112,18 @@ static void leave(int c, int next_tid)
 	else if (lossy[c] && !charged[c] && kit_random(3) == 0)
 		payload.why = OFF_CPU_LOST;
 	if (payload.why == OFF_CPU_LOST)
-		for (int i = threads[t].entered; i < now; i++)
-			cells[c][i].who = SOMEBODY;
-	put(t, "OHp", now, &payload, sizeof(payload));
+		known = threads[t].entered;
+	if (lossy[c] && !charged[c] && kit_random(5) == 0) {
+		known = threads[t].entered + (int)kit_random((uint64_t)(now - threads[t].entered));
+		payload.unknown = (uint64_t)(now - known);
+		size = sizeof(payload);
+	}
+	for (int i = known; i < now; i++) {
+		cells[c][i].who = SOMEBODY;
+		threads[t].on[i] = false;
+	}
+	threads[t].lost = payload.why == OFF_CPU_LOST;
+	put(t, "OHp", now, &payload, size);
 	left_by[c] = next_tid ? t : NOBODY;
 	left_at[c] = now;
 	threads[t].state = ASLEEP;
@@ -125,12 +140,27 @@ static void wake(int t)
 	int queue = kit_random(2) ? threads[t].cpu : (int)kit_random(CPUS);
 
 	put(t, "OHw", now, &waker, sizeof(waker));
-	begin_wait(t, queue, true);
+	if (!threads[t].lost) {
+		begin_wait(t, queue, true);
+		return;
+	}
+	threads[t].state = WAITS;
+	threads[t].queue = queue;
+	threads[t].woken = true;
+}
+
+/* The wait that ends now is unknown after all. */
+static void forget(int t)
+{
+	for (int i = 0; i < now; i++)
+		if (threads[t].wait[i] == threads[t].waits)
+			threads[t].waits_on[i] = NOBODY;
 }
 
 static void enter(int c, int t)
 {
 	const int32_t cpu = c;
+	const uint64_t unknown = 1;
 	const struct {
 		int32_t cpu, creator;
 		uint64_t tag;
@@ -146,8 +176,15 @@ static void enter(int c, int t)
 	} else {
 		if (threads[t].cpu != c)
 			put(t, "OAs", now, &cpu, sizeof(cpu));
-		put(t, "OHr", now, NULL, 0);
+		if (holes && threads[t].state == WAITS && kit_random(6) == 0) {
+			put(t, "OHr", now, &unknown, sizeof(unknown));
+			if (!threads[t].lost)
+				forget(t);
+		} else {
+			put(t, "OHr", now, NULL, 0);
+		}
 	}
+	threads[t].lost = false;
 	if (threads[t].state == WAITS)
 		charged[threads[t].queue] = true;
 	charged[c] = false;
@@ -262,6 +299,7 @@ static void forget_queues(void)
 
 static void run(unsigned steps)
 {
+	holes = kit_random(2);
 	for (int c = 0; c < CPUS; c++) {
 		runs[c] = left_by[c] = NOBODY;
 		outsiders[c] = kit_random(4) == 0;

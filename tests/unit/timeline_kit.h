@@ -121,7 +121,8 @@ static int kit_append(int fd, const char *path, const void *events, size_t size)
 		return err ? err : -ENOENT;
 	/* Events appended to a finished stream must leave it finished. */
 	if (strstr(s->meta, "finished") &&
-	    memcmp((const char *)events + size - EVENT_HEADER_SIZE, "\0OHe", 4))
+	    memcmp((const char *)events + size - EVENT_HEADER_SIZE, "\0OHe", 4) &&
+	    memcmp((const char *)events + size - EVENT_HEADER_SIZE - 8, "\7OHe", 4))
 		kit_disk.broken++;
 	return kit_put_events(s, events, size);
 }

@@ -1,7 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* state_times: random schedules, with and without losses, against the truth of the machine. */
+/*
+ * state_times: random schedules, with and without losses, against the truth of the machine; and
+ * what the reports say of the same recording.
+ */
 #include "schedule.h"
 
+#include <fcntl.h>
+#include <ftw.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The reports have their own names for the same things. */
+#define thread_times reported_times
+#define TIME_NONE    REPORTED_NONE
+#define TIME_RUNNING REPORTED_RUNNING
+#include "trace/analysis/thread_times.h"
+#undef thread_times
+#undef TIME_NONE
+#undef TIME_RUNNING
 #include "user/timeline/state_times.h"
 
 /* OVNI_SCHEDULES multiplies how many are tried. */
@@ -204,6 +220,159 @@ static void every_nanosecond_is_counted_once(void **state)
 	try(&cpus, many(300), SUMS);
 }
 
+/* ---- the reports ---- */
+
+struct reader {
+	struct reported_times times;
+	uint64_t *early; /* ns of each stream that it waited for its first run */
+};
+
+static int take_event(void *arg, const struct intervals *intervals, uint32_t stream,
+		      const struct event *ev)
+{
+	const struct interval_thread *t = &intervals->threads[stream];
+	struct reader *r = arg;
+
+	if (event_mcv(ev) == MCV('O', 'H', 'r') && !t->total && t->interval.delay > 0)
+		r->early[stream] = (uint64_t)t->interval.delay;
+	thread_times_step(&r->times, intervals, stream, ev);
+	return 0;
+}
+
+static struct sums sums_of(const struct thread_time *t)
+{
+	struct sums sums = {{0}, (uint64_t)t->uses[TIME_LOST].ns};
+
+	sums.ns[M_RUNS] = (uint64_t)t->uses[REPORTED_RUNNING].ns;
+	sums.ns[M_READY] = (uint64_t)(t->uses[TIME_WAITING + WAIT_PREEMPTED].ns +
+				      t->uses[TIME_WAITING + WAIT_YIELDED].ns +
+				      t->uses[TIME_WAITING + WAIT_THROTTLED].ns +
+				      t->uses[TIME_WAITING + WAIT_WOKEN].ns);
+	for (int why = 0; why < OFF_CPU_COUNT; why++)
+		if (why != OFF_CPU_LOST)
+			sums.ns[M_SLEEPS] += (uint64_t)t->uses[TIME_ASLEEP + why].ns;
+	return sums;
+}
+
+static uint64_t life_of(const struct sums *sums)
+{
+	return sums->ns[M_RUNS] + sums->ns[M_READY] + sums->ns[M_SLEEPS] + sums->unknown;
+}
+
+static bool near(uint64_t a, uint64_t b, uint64_t ns)
+{
+	return a > b ? a - b <= ns : b - a <= ns;
+}
+
+/* A thread enters a CPU 1 ns after another one has left it. The kernel model has no wake-ups.
+ * Returns the unknown time. */
+static uint64_t compare_reports(const struct machine *m, const struct time_stats *stats,
+				const struct source *source, uint64_t seed, bool kernel_model)
+{
+	static const struct interval_listener listener = {.event = take_event};
+	struct intervals intervals;
+	struct reader r;
+	uint64_t unknown = 0;
+
+	r.early = calloc(source->trace.nstreams, sizeof(*r.early));
+	assert_non_null(r.early);
+	assert_int_equal(thread_times_init(&r.times, source, INT64_MIN, INT64_MAX), 0);
+	assert_int_equal(intervals_walk(&intervals, source, &listener, &r), 0);
+	thread_times_finish(&r.times, &intervals);
+	for (size_t i = 0; i < source->trace.nstreams; i++) {
+		const struct owner *owner = &source->owners[i];
+		uint32_t pid = (uint32_t)owner->pid, tid = (uint32_t)owner->tid;
+		struct sums got = sums_of(&r.times.threads[i]), want = told_of(stats, pid, tid);
+		struct sums truth = done(m, pid, tid);
+		uint64_t switches = 1;
+		bool longer;
+
+		/* of a wait that began before the window, the stream does not say which it is */
+		want.ns[M_READY] += want.ns[M_THROTTLED];
+		truth.ns[M_READY] += truth.ns[M_THROTTLED];
+
+		for (int use = 0; use < TIME_USES; use++)
+			switches += r.times.threads[i].uses[use].count;
+		unknown += got.unknown;
+		/* in the statistics, a thread lives from its first run on */
+		if (!near(got.ns[M_READY], want.ns[M_READY], switches))
+			got.ns[M_READY] -= r.early[i];
+		if (!life_of(&want)) /* asleep all the time: unlisted */
+			continue;
+		/* one that was seen first in the middle of a run lives from there on in the
+		 * reports, in the statistics from its next switch on */
+		longer = life_of(&got) > life_of(&want) + switches;
+		for (int s = M_RUNS; s <= (kernel_model ? M_RUNS : M_SLEEPS); s++)
+			if (got.ns[s] > truth.ns[s] + switches ||
+			    (!near(got.ns[s], want.ns[s], switches) &&
+			     (s != M_RUNS || got.ns[s] < want.ns[s] || !longer)))
+				fail_msg("seed %" PRIu64
+					 ": thread %u of %u: state %d: reports %" PRIu64
+					 ", statistics %" PRIu64 ", truth %" PRIu64
+					 "; unknown %" PRIu64 ", statistics %" PRIu64,
+					 seed, tid, pid, s, got.ns[s], want.ns[s], truth.ns[s],
+					 got.unknown, want.unknown);
+	}
+	intervals_fini(&intervals);
+	thread_times_fini(&r.times);
+	free(r.early);
+	return unknown;
+}
+
+static int remove_file(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static uint64_t report(struct machine *m, uint64_t seed, bool kernel_model)
+{
+	struct timeline_options options = {.t0 = m->t0,
+					   .kernel_model = kernel_model,
+					   .cpu_filter = m->options.some_cpus,
+					   .some_threads = m->options.unwanted};
+	struct time_stats stats = play(m, false);
+	char folder[] = "reports.XXXXXX";
+	struct source source;
+	uint64_t unknown;
+	struct kit kit;
+	int fd;
+
+	kit_open(&kit, "0-3", options);
+	schedule_play(m, &kit);
+	assert_non_null(mkdtemp(folder));
+	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	kit_save(fd);
+	assert_int_equal(source_open(&source, folder), 0);
+	unknown = compare_reports(m, &stats, &source, seed, kernel_model);
+	source_close(&source);
+	assert_int_equal(nftw(folder, remove_file, 16, FTW_DEPTH | FTW_PHYS), 0);
+	close(fd);
+	kit_forget();
+	time_stats_free(&stats);
+	return unknown;
+}
+
+/* The reports read from the streams what the statistics have from the records. */
+static void reports_and_statistics_are_the_same(void **state)
+{
+	struct schedule_options o = {
+		.cpus = 4, .threads = 16, .steps = 500, .pace = 1000, .losses = 20};
+	uint64_t unknown = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= many(60); seed++) {
+		struct machine *m = schedule_run(&o, seed);
+
+		unknown += report(m, seed, seed % 4 == 0);
+		schedule_free(m);
+	}
+	assert_true(unknown > 0);
+}
+
 static void without_switches_all_is_unknown(void **state)
 {
 	struct schedule_options o = {.cpus = 3, .threads = 20, .steps = 600, .pace = 1000};
@@ -230,6 +399,7 @@ int main(void)
 		cmocka_unit_test(times_of_lost_switches_are_unknown),
 		cmocka_unit_test(times_on_other_cpus_are_unknown),
 		cmocka_unit_test(every_nanosecond_is_counted_once),
+		cmocka_unit_test(reports_and_statistics_are_the_same),
 		cmocka_unit_test(without_switches_all_is_unknown),
 	};
 

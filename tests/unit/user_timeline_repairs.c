@@ -132,8 +132,8 @@ static void a_gap_before_an_idle_cpu_is_marked_in_the_stream_that_enters(void **
 	close_kit(2000, 0);
 	assert_stream(10, 20,
 		      "1000 OHx 0 -1 0\n1100 OHp 1 0\n1200 OHw 77\n1300 OM[ 2 92\n"
-		      "1500 OM] 2 92\n1501 OHr\n1510 OHp 1 0\n1520 OM[ 1 92\n1600 OM] 1 92\n"
-		      "1600 OHw 77\n1601 OHr\n2000 OHe\n");
+		      "1500 OM] 2 92\n1501 OHr\n1510 OHp 1 0\n1520 OM[ 1 92\n1550 OHw 77\n"
+		      "1600 OM] 1 92\n1601 OHr\n2000 OHe\n");
 }
 
 static void a_gap_waits_for_a_thread_that_has_a_stream(void **state)

@@ -8,7 +8,7 @@
  *
  *   A busy (7)      |████████▒▒▒▒██████         |  80.0 % running
  *   B idle (8)      |········████████····       |  40.0 % running
- *                   █ running   ▒ waits for a CPU   · asleep
+ *                   █ running   ▒ waits for a CPU   · asleep   ? unknown
  *
  * In: a trace, in two walks: the first one chooses the threads, the second one adds up the states
  * in each column; out: the text. A column shows the state that had most of it, or the thread that
@@ -34,7 +34,7 @@
 #define LETTERS	      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 #define SHARE_LEAST   5 /* a thread is shown on a CPU if it had a fifth of the column */
 
-enum shown { SHOWN_RUN, SHOWN_WAIT, SHOWN_SLEEP, SHOWN };
+enum shown { SHOWN_RUN, SHOWN_WAIT, SHOWN_SLEEP, SHOWN_LOST, SHOWN };
 
 struct row { /* of a thread */
 	uint32_t stream;
@@ -75,6 +75,7 @@ struct timeline {
 	struct cpu_row *cpus;
 	size_t ncpus;
 	bool second; /* walk */
+	bool lost;   /* a time of a shown thread is unknown */
 };
 
 static int64_t within(const struct timeline *t, int64_t clock, bool second)
@@ -128,8 +129,12 @@ static int add_cell(void *arg, size_t column, int64_t ns)
 	return 0;
 }
 
-static int shown_of(const struct sched_state *state)
+static int shown_of(const struct intervals *intervals, uint32_t stream)
 {
+	const struct sched_state *state = &intervals->walk.threads[stream];
+
+	if (intervals->threads[stream].lost)
+		return SHOWN_LOST;
 	if (state->out)
 		return SHOWN_SLEEP;
 	switch (state->state) {
@@ -161,6 +166,7 @@ static int end_shown(struct timeline *t, uint32_t stream, int64_t clock)
 	}
 	if (t->row_of[stream] == NO_ROW)
 		return 0;
+	t->lost |= m->shown == SHOWN_LOST && ns > 0;
 	cell = (struct cell_of){&t->rows[t->row_of[stream]], m->shown};
 	return each_column(t, m->since, clock, add_cell, &cell);
 }
@@ -169,12 +175,22 @@ static int handle_event(void *arg, const struct intervals *intervals, uint32_t s
 			const struct event *ev)
 {
 	struct timeline *t = arg;
+	int64_t known;
 	int shown, err;
 
 	if (!(ev->model == 'O' && ev->category == 'H') &&
 	    !(ev->model == 'K' && ev->category == 'C'))
 		return 0;
-	shown = shown_of(&intervals->walk.threads[stream]);
+	shown = shown_of(intervals, stream);
+	known = intervals->threads[stream].known;
+	if (t->threads[stream].shown >= 0 && known < ev->clock) {
+		if (known < t->threads[stream].since)
+			known = t->threads[stream].since;
+		err = end_shown(t, stream, known);
+		if (err)
+			return err;
+		t->threads[stream] = (struct moment_of){SHOWN_LOST, known};
+	}
 	if (shown == t->threads[stream].shown)
 		return 0;
 	err = end_shown(t, stream, ev->clock);
@@ -502,7 +518,7 @@ static bool is_utf8(void)
 
 static int print_threads(const struct timeline *t)
 {
-	static const struct signs blocks = {{"█", "▒", "·"}}, ascii = {{"#", "-", "."}};
+	static const struct signs blocks = {{"█", "▒", "·", "?"}}, ascii = {{"#", "-", ".", "?"}};
 	const struct signs *signs = &ascii;
 	struct printer *out = t->report->table.out;
 
@@ -513,6 +529,8 @@ static int print_threads(const struct timeline *t)
 			return -ENOMEM;
 	printer_format(out, "%*s  %s running   %s waits for a CPU   %s asleep", LABEL_MOST, "",
 		       signs->of[SHOWN_RUN], signs->of[SHOWN_WAIT], signs->of[SHOWN_SLEEP]);
+	if (t->lost)
+		printer_format(out, "   %s unknown (lost)", signs->of[SHOWN_LOST]);
 	if (t->norder > t->nrows)
 		printer_format(out, "   and %zu more %s (-n)", t->norder - t->nrows,
 			       plural(t->norder - t->nrows, "thread", "threads"));

@@ -175,19 +175,30 @@ static int end_stay(struct collect *c, uint32_t stream, struct stay stay)
 	return err;
 }
 
-/* The use of the thread's time from now on, as thread_times.h has it. */
-static int follow_use(struct collect *c, uint32_t stream, enum time_use use)
+static int change_use(struct collect *c, uint32_t stream, enum time_use use, int64_t clock)
 {
 	struct thread_track *t = &c->threads[stream];
-	struct stay stay = {t->since, c->now, t->use};
+	struct stay stay = {t->since, clock, t->use};
 
 	if (use == t->use)
 		return 0;
 	t->use = (uint8_t)use;
-	t->since = c->now;
+	t->since = clock;
 	if (stay.use == TIME_RUNNING || stay.use == TIME_NONE || stay.end <= stay.begin)
 		return 0;
 	return end_stay(c, stream, stay);
+}
+
+/* The use of the thread's time from now on, as thread_times.h has it. The one before is known up to
+ * the clock `known`. */
+static int follow_use(struct collect *c, uint32_t stream, enum time_use use, int64_t known)
+{
+	const struct thread_track *t = &c->threads[stream];
+	int err = 0;
+
+	if (t->use != TIME_NONE && known < c->now && t->since < c->now)
+		err = change_use(c, stream, TIME_LOST, known > t->since ? known : t->since);
+	return err ? err : change_use(c, stream, use, c->now);
 }
 
 /* The stays that a reader of the page concludes from the run before, and the wake-up. */
@@ -556,9 +567,12 @@ static int take_event(void *arg, const struct intervals *intervals, uint32_t str
 		if (ev->clock > c->now)
 			c->now = ev->clock;
 		if (ev->model == 'K' || ev->value != 'C')
-			return follow_use(c, stream, time_use_now(intervals, stream));
+			return follow_use(c, stream, time_use_now(intervals, stream),
+					  intervals->threads[stream].known);
 		child = wait_newborn(intervals, stream, ev);
-		return child >= 0 ? follow_use(c, (uint32_t)child, TIME_WAITING + WAIT_NEWBORN) : 0;
+		return child >= 0
+			       ? change_use(c, (uint32_t)child, TIME_WAITING + WAIT_NEWBORN, c->now)
+			       : 0;
 	}
 	return take_call(c, stream, ev);
 }

@@ -675,10 +675,11 @@ static int empty_log(struct culprits *c, struct queue *q)
 	return 0;
 }
 
-/* Notes that `culprit` had the CPU from q->since until now. */
-static int note(struct culprits *c, struct queue *q, int64_t culprit, int64_t other)
+/* Notes that `culprit` had the CPU from q->since until `end`. */
+static int note_until(struct culprits *c, struct queue *q, int64_t culprit, int64_t other,
+		      int64_t end)
 {
-	if (c->now == q->since)
+	if (end <= q->since)
 		return 0;
 	if (q->blind)
 		culprit = other = CULPRIT_UNKNOWN;
@@ -688,10 +689,15 @@ static int note(struct culprits *c, struct queue *q, int64_t culprit, int64_t ot
 		if (!log)
 			return -ENOMEM;
 		q->log = log;
-		log[q->nlog++] = (struct occupant){c->now, key_of(culprit), key_of(other)};
+		log[q->nlog++] = (struct occupant){end, key_of(culprit), key_of(other)};
 	}
-	q->since = c->now;
+	q->since = end;
 	return q->nlog >= LOG_MOST ? empty_log(c, q) : 0;
+}
+
+static int note(struct culprits *c, struct queue *q, int64_t culprit, int64_t other)
+{
+	return note_until(c, q, culprit, other, c->now);
 }
 
 static int cpu_enter(struct culprits *c, struct queue *q, uint32_t stream)
@@ -706,18 +712,19 @@ static int cpu_enter(struct culprits *c, struct queue *q, uint32_t stream)
 	return err;
 }
 
-/* A thread leaves the CPU: `why` (OFF_*) is the reason, `next` the thread that takes over. */
-static int cpu_leave(struct culprits *c, struct queue *q, uint32_t stream, unsigned why,
-		     int32_t next)
+/* A thread leaves the CPU: its interval ends. */
+static int cpu_leave(struct culprits *c, struct queue *q, uint32_t stream,
+		     const struct interval_thread *t)
 {
 	int err;
 
 	if (q->culprit != stream)
 		return 0; /* another thread was on it at the same time: a damaged trace */
-	/* the recorder did not see the switch at which it left */
-	err = note(c, q, why == OFF_CPU_LOST ? CULPRIT_UNKNOWN : (int64_t)stream, CULPRIT_UNKNOWN);
-	q->culprit = vacant(q, next == 0);
-	q->left = next == 0 ? CULPRIT_UNKNOWN : (int64_t)stream;
+	err = note_until(c, q, stream, CULPRIT_UNKNOWN, clamp(c, t->known));
+	if (!err) /* a switch was not recorded since then */
+		err = note(c, q, CULPRIT_UNKNOWN, CULPRIT_UNKNOWN);
+	q->culprit = vacant(q, t->interval.next == 0);
+	q->left = t->interval.next == 0 ? CULPRIT_UNKNOWN : (int64_t)stream;
 	return err;
 }
 
@@ -822,6 +829,24 @@ static int handle_birth(struct culprits *c, const struct intervals *intervals, u
 	return 0;
 }
 
+/* Whether the state of the thread during the wait that begins now was recorded: the next event of
+ * its state shows it. A wait that lasts longer than the open part of the stream counts as recorded.
+ */
+static bool wait_recorded(const struct stream *stream)
+{
+	const uint8_t *at = stream->at;
+	struct event ev;
+	ssize_t n;
+
+	while ((n = event_decode(&ev, at, stream->end)) > 0) {
+		if ((ev.model == 'O' && ev.category == 'H') ||
+		    (ev.model == 'K' && ev.category == 'C'))
+			return !interval_unknown_ns(&ev);
+		at += n;
+	}
+	return true;
+}
+
 /* Compares a thread with its condition before the event. */
 static int handle_thread(struct culprits *c, const struct intervals *intervals, uint32_t stream,
 			 const struct event *ev)
@@ -837,8 +862,7 @@ static int handle_thread(struct culprits *c, const struct intervals *intervals, 
 
 	if (v->runs_on != runs_on) {
 		if (v->runs_on != NO_QUEUE)
-			err = cpu_leave(c, &c->queues[v->runs_on], stream, t->interval.why,
-					t->interval.next);
+			err = cpu_leave(c, &c->queues[v->runs_on], stream, t);
 		if (!err && runs_on != NO_QUEUE)
 			err = cpu_enter(c, &c->queues[runs_on], stream);
 		v->runs_on = runs_on;
@@ -853,6 +877,8 @@ static int handle_thread(struct culprits *c, const struct intervals *intervals, 
 		return event_mcv(ev) == MCV('O', 'A', 's') || event_mcv(ev) == MCV('O', 'A', 'r')
 			       ? wait_move(c, stream, queue_of(c, stream, cpu))
 			       : 0;
+	if (!wait_recorded(&c->source->streams[stream]))
+		return 0;
 	cpu = wait_cpu(intervals, stream, cause, cpu);
 	wait_begin(c, stream, cause, queue_of(c, stream, cpu),
 		   cause == WAIT_WOKEN ? -1 : t->interval.next);

@@ -42,29 +42,44 @@ static enum time_class class_of(enum time_use use)
 		return CLASS_THROTTLED;
 	if (use < TIME_ASLEEP)
 		return CLASS_RUNNABLE;
-	return use == TIME_ASLEEP + OFF_CPU_UNKNOWN || use == TIME_ASLEEP + OFF_CPU_LOST
-		       ? CLASS_UNKNOWN
-		       : CLASS_ASLEEP;
+	if (use == TIME_LOST)
+		return CLASS_LOST;
+	return use == TIME_ASLEEP + OFF_CPU_UNKNOWN ? CLASS_UNKNOWN : CLASS_ASLEEP;
 }
 
-static void change(struct thread_times *times, uint32_t stream, enum time_use use)
+/* Ends the present stay at the clock `end`. */
+static void end_stay(struct thread_time *t, int64_t end)
+{
+	struct time_stays *stays = &t->uses[t->use];
+	int64_t ns = clock_distance(t->since, end);
+
+	if (ns <= 0)
+		return;
+	stays->count++;
+	stays->ns = clock_sum(stays->ns, ns);
+	t->classes[class_of(t->use)] = clock_sum(t->classes[class_of(t->use)], ns);
+	if (ns > stays->max) {
+		stays->max = ns;
+		stays->max_at = t->since;
+	}
+	t->since = end;
+}
+
+/* The thread does something else from now on; what it did is known up to the clock `known`. */
+static void change(struct thread_times *times, uint32_t stream, enum time_use use, int64_t known)
 {
 	struct thread_time *t = &times->threads[stream];
 
+	if (t->use == use && known >= times->now)
+		return;
+	if (t->use != TIME_NONE && known < times->now) {
+		end_stay(t, known);
+		t->use = TIME_LOST;
+	}
 	if (t->use == use)
 		return;
-	if (t->use != TIME_NONE && times->now > t->since) {
-		struct time_stays *stays = &t->uses[t->use];
-		int64_t ns = clock_distance(t->since, times->now);
-
-		stays->count++;
-		stays->ns = clock_sum(stays->ns, ns);
-		t->classes[class_of(t->use)] = clock_sum(t->classes[class_of(t->use)], ns);
-		if (ns > stays->max) {
-			stays->max = ns;
-			stays->max_at = t->since;
-		}
-	}
+	if (t->use != TIME_NONE)
+		end_stay(t, times->now);
 	t->use = use;
 	t->since = times->now;
 }
@@ -77,10 +92,12 @@ enum time_use time_use_now(const struct intervals *intervals, uint32_t stream)
 
 	if (t->on)
 		return TIME_RUNNING;
-	if (wait_cause_now(intervals, stream, &cause))
-		return TIME_WAITING + cause;
 	if (state == THREAD_STATE_UNKNOWN || state == THREAD_STATE_DEAD)
 		return TIME_NONE;
+	if (t->lost)
+		return TIME_LOST;
+	if (wait_cause_now(intervals, stream, &cause))
+		return TIME_WAITING + cause;
 	return TIME_ASLEEP + t->interval.why;
 }
 
@@ -95,12 +112,13 @@ void thread_times_step(struct thread_times *times, const struct intervals *inter
 	if (clock > times->now)
 		times->now = clock;
 	if (ev->value != 'C' || ev->model == 'K') {
-		change(times, stream, time_use_now(intervals, stream));
+		change(times, stream, time_use_now(intervals, stream),
+		       intervals->threads[stream].known);
 		return;
 	}
 	child = wait_newborn(intervals, stream, ev);
 	if (child >= 0)
-		change(times, (uint32_t)child, TIME_WAITING + WAIT_NEWBORN);
+		change(times, (uint32_t)child, TIME_WAITING + WAIT_NEWBORN, INT64_MAX);
 }
 
 void thread_times_read(const struct thread_times *times, uint32_t stream, int64_t clock,
@@ -122,7 +140,7 @@ void thread_times_finish(struct thread_times *times, const struct intervals *int
 	if (last > times->now)
 		times->now = last;
 	for (uint32_t i = 0; i < times->source->trace.nstreams; i++)
-		change(times, i, TIME_NONE);
+		change(times, i, TIME_NONE, INT64_MAX);
 }
 
 const char *time_use_state(enum time_use use)
@@ -130,7 +148,7 @@ const char *time_use_state(enum time_use use)
 	static const char *const words[TIME_CLASSES] = {
 		[CLASS_RUNNING] = "running",	 [CLASS_RUNNABLE] = "runnable",
 		[CLASS_THROTTLED] = "throttled", [CLASS_ASLEEP] = "asleep",
-		[CLASS_UNKNOWN] = "unknown",
+		[CLASS_UNKNOWN] = "unknown",	 [CLASS_LOST] = "unknown",
 	};
 
 	return words[class_of(use)];

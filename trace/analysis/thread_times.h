@@ -7,8 +7,9 @@
  * In: a walk over a trace (intervals.h), event by event; out: for each thread and each use of its
  * time the number of stays, their sum and the longest one. A life goes from OHx, of a newborn from
  * its creator's OHC, to OHe; the uses add up to the lives, in ns. Time before the first switch of a
- * thread that did not run at the start has the reason 0, "unknown". Specification:
- * event-mapping.md, "The thread state machine" and payloads.
+ * thread that did not run at the start has the reason 0, "unknown"; the time for which the state of
+ * the thread was not recorded is TIME_LOST. A stay that becomes unknown is known to be so only at
+ * its end. Specification: event-mapping.md, "The thread state machine", payloads and "Losses".
  */
 #ifndef TRACE_ANALYSIS_THREAD_TIMES_H
 #define TRACE_ANALYSIS_THREAD_TIMES_H
@@ -19,6 +20,7 @@ enum time_use {
 	TIME_RUNNING,
 	TIME_WAITING,				  /* + enum wait_cause */
 	TIME_ASLEEP = TIME_WAITING + WAIT_CAUSES, /* + enum off_cpu: the reason */
+	TIME_LOST = TIME_ASLEEP + OFF_CPU_LOST,	  /* in a gap, or around a switch that is missing */
 	TIME_USES = TIME_ASLEEP + OFF_CPU_COUNT,
 	TIME_NONE = TIME_USES /* not alive */
 };
@@ -29,7 +31,8 @@ enum time_class {
 	CLASS_RUNNABLE,
 	CLASS_THROTTLED,
 	CLASS_ASLEEP,
-	CLASS_UNKNOWN,
+	CLASS_UNKNOWN, /* before the first switch of the thread */
+	CLASS_LOST,    /* in a gap, or around a switch that is missing */
 	TIME_CLASSES
 };
 

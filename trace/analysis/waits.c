@@ -16,7 +16,7 @@ bool wait_cause_now(const struct intervals *intervals, uint32_t stream, enum wai
 	bool stays = off_cpu_runnable(t->interval.why);
 
 	*cause = stays ? cause_of(t->interval.why) : WAIT_WOKEN;
-	if (t->on)
+	if (t->on || t->lost)
 		return false;
 	return t->kernel ? stays : intervals->walk.threads[stream].state == THREAD_STATE_WARMING;
 }

@@ -39,6 +39,7 @@ static void start(const struct walk *w, uint32_t stream, int64_t clock)
 	struct interval_thread *t = &w->intervals->threads[stream];
 
 	t->on = true;
+	t->lost = false;
 	t->interval.cpu = w->intervals->walk.threads[stream].cpu;
 	t->interval.start = t->span_at = clock;
 	t->interval.sleep =
@@ -50,8 +51,10 @@ static void start(const struct walk *w, uint32_t stream, int64_t clock)
 static int end(const struct walk *w, uint32_t stream, int64_t clock, enum off_cpu why, int32_t next)
 {
 	struct interval_thread *t = &w->intervals->threads[stream];
-	int64_t ns = between(t->interval.start, clock);
-	int err = span(w, stream, clock);
+	int64_t known = t->known < clock ? t->known : clock;
+	int64_t ns = between(t->interval.start, known);
+	struct interval told;
+	int err = span(w, stream, known);
 
 	t->on = false;
 	t->off_at = clock;
@@ -61,16 +64,22 @@ static int end(const struct walk *w, uint32_t stream, int64_t clock, enum off_cp
 	if (ns != INTERVAL_UNKNOWN)
 		t->total = clock_sum(t->total, ns);
 	/* a thread is entered or closed on the virtual CPU in no time */
-	if (ns == 0 && t->interval.cpu == CPU_VIRTUAL) {
+	if (clock == t->interval.start && t->interval.cpu == CPU_VIRTUAL) {
 		t->off_at = INTERVAL_UNKNOWN;
 		return err;
 	}
 	if (err)
 		return err;
-	if (w->listener->end)
-		err = w->listener->end(w->arg, w->intervals, &t->interval);
+	told = t->interval;
 	t->interval.waker = 0;
-	return err;
+	if (!w->listener->end)
+		return 0;
+	if (known < clock) { /* what follows is not known */
+		told.end = known;
+		told.why = OFF_CPU_LOST;
+		told.next = INTERVAL_NEXT_UNKNOWN;
+	}
+	return w->listener->end(w->arg, w->intervals, &told);
 }
 
 static void read_off(const struct event *ev, enum off_cpu *why, int32_t *next)
@@ -123,7 +132,7 @@ static int handle_state(const struct walk *w, uint32_t stream, const struct even
 			start(w, stream, ev->clock);
 		return 0;
 	case 'w':
-		t->woken_at = ev->clock;
+		t->woken_at = t->lost ? INTERVAL_UNKNOWN : ev->clock;
 		t->interval.waker = ev->payload_size >= 4 ? get_i32(ev->payload) : 0;
 		return 0;
 	case 'p':
@@ -150,11 +159,65 @@ static int handle_move(const struct walk *w, uint32_t stream, int64_t clock)
 	return err;
 }
 
+int64_t interval_unknown_ns(const struct event *ev)
+{
+	uint32_t size; /* of the payload without it */
+	uint64_t ns;
+
+	switch (event_mcv(ev)) {
+	case MCV('O', 'H', 'p'):
+	case MCV('K', 'C', 'O'):
+		size = 6;
+		break;
+	case MCV('O', 'H', 'w'):
+	case MCV('K', 'C', 'I'):
+		size = 4;
+		break;
+	case MCV('O', 'H', 'r'):
+	case MCV('O', 'H', 'e'):
+		size = 0;
+		break;
+	default:
+		return 0;
+	}
+	if (ev->payload_size != size + sizeof(ns))
+		return 0;
+	ns = get_u64(ev->payload + size);
+	return ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
+}
+
+/* How much of the state before the event OH? or KC? is known. On a CPU, a part is. Off the CPU, all
+ * or nothing is: a thread of which a switch is missing is unknown until it is on a CPU again. */
+static void judge_state(struct interval_thread *t, const struct event *ev)
+{
+	int64_t ns = interval_unknown_ns(ev);
+	enum off_cpu why;
+	int32_t next;
+
+	t->known = ev->clock;
+	if (t->on) {
+		read_off(ev, &why, &next);
+		t->lost = (ev->value == 'p' || ev->value == 'O') && why == OFF_CPU_LOST;
+		if (ns || t->lost)
+			t->known = ns ? clock_distance(ns, ev->clock) : t->interval.start;
+		if (t->known < t->interval.start)
+			t->known = t->interval.start;
+		return;
+	}
+	t->lost |= ns != 0;
+	if (!t->lost)
+		return;
+	t->known = INTERVAL_UNKNOWN;
+	t->off_at = t->woken_at = INTERVAL_UNKNOWN;
+}
+
 static int take(const struct walk *w, uint32_t stream, const struct event *ev)
 {
 	int64_t changed = state_walk_step(&w->intervals->walk, stream, ev);
 	int err = 0;
 
+	if ((ev->model == 'K' && ev->category == 'C') || (ev->model == 'O' && ev->category == 'H'))
+		judge_state(&w->intervals->threads[stream], ev);
 	if (ev->model == 'K' && ev->category == 'C')
 		err = handle_kernel(w, stream, ev);
 	else if (ev->model == 'O' && ev->category == 'H')
@@ -175,6 +238,7 @@ static int cut_open(const struct walk *w)
 		if (!w->intervals->threads[i].on)
 			continue;
 		w->intervals->threads[i].interval.cut = true;
+		w->intervals->threads[i].known = w->intervals->last;
 		err = end(w, (uint32_t)i, w->intervals->last, OFF_CPU_UNKNOWN,
 			  INTERVAL_NEXT_UNKNOWN);
 		if (err)

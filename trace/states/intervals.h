@@ -8,10 +8,12 @@
  *
  * In: the events of all streams by clock; out: one struct interval each time that a thread leaves
  * its CPU, and the events in between. A thread is on a CPU while it is Running, or, once its
- * stream has shown a KCO, between KCI and KCO. An interval of no length on the virtual CPU, where a
- * thread is entered or closed, is not reported. The walk accepts every trace; an unknown duration
- * or clock is INTERVAL_UNKNOWN, an unknown next thread INTERVAL_NEXT_UNKNOWN.
- * Specification: event-mapping.md, "The thread state machine" and payloads.
+ * stream has shown a KCO, between KCI and KCO. An interval of which the end was not recorded (a
+ * loss) ends at the last clock at which the thread is known to run, with the reason "lost". An
+ * interval of no length on the virtual CPU, where a thread is entered or closed, is not reported.
+ * The walk accepts every trace; an unknown duration or clock is INTERVAL_UNKNOWN, an unknown next
+ * thread INTERVAL_NEXT_UNKNOWN.
+ * Specification: event-mapping.md, "The thread state machine", payloads and "Losses".
  */
 #ifndef TRACE_STATES_INTERVALS_H
 #define TRACE_STATES_INTERVALS_H
@@ -52,6 +54,9 @@ struct interval_thread {
 	struct interval interval;
 	bool on;	  /* a CPU */
 	bool kernel;	  /* KCO and KCI decide */
+	bool lost;	  /* off the CPU; since it left it, a switch was not recorded */
+	int64_t known;	  /* clock up to which its state before the present event is known;
+			     INTERVAL_UNKNOWN: none of its stay off the CPU */
 	int64_t off_at;	  /* clock at which it left a CPU, or unknown */
 	int64_t woken_at; /* or unknown */
 	int64_t span_at;
@@ -65,6 +70,9 @@ struct intervals {
 	int64_t first, last;		 /* clocks of the trace; last: of the present event */
 	bool any;			 /* the trace has an event */
 };
+
+/* ns before an event OH? or KC? for which the state of the thread was not recorded; mostly 0. */
+int64_t interval_unknown_ns(const struct event *ev);
 
 /* Walks the trace. Intervals that are open at the end are reported as cut. Returns 0, or -errno
  * after one message (an error of the listener is passed on without a message); the callbacks have

@@ -4,6 +4,21 @@
 
 #define CLOCK_GATE_NS (30 * 60 * 1000000000ull) /* half of the reference's limit */
 
+void emit_unknown(struct timeline *tl, struct task *task, uint32_t mcv, uint64_t clock,
+		  const void *payload, size_t size)
+{
+	uint8_t longer[EVENT_PAYLOAD_MAX];
+	uint64_t ns;
+
+	if (clock < task->last)
+		clock = task->last; /* as task_put() does */
+	ns = clock > task->known ? clock - task->known : 0;
+	if (size)
+		memcpy(longer, payload, size);
+	memcpy(longer + size, &ns, sizeof(ns));
+	emit(tl, task, mcv, clock, longer, ns ? size + sizeof(ns) : size);
+}
+
 int emit_execute(struct timeline *tl, struct task *task, int32_t cpu, uint64_t clock)
 {
 	struct {
@@ -26,6 +41,7 @@ int emit_execute(struct timeline *tl, struct task *task, int32_t cpu, uint64_t c
 int emit_bind(struct timeline *tl, struct task *task, uint64_t clock, bool before)
 {
 	bool runnable = task->flags & TASK_RUNNABLE;
+	uint64_t known = task->known;
 	int err = threads_bind(tl->threads, task);
 
 	task->flags &= (uint8_t) ~(TASK_BEFORE | TASK_RUNNABLE);
@@ -44,13 +60,13 @@ int emit_bind(struct timeline *tl, struct task *task, uint64_t clock, bool befor
 	if (err)
 		return err;
 	err = emit_leave(tl, task, tl->options.t0, OFF_CPU_UNKNOWN, -1);
-	if (err || !runnable || tl->options.kernel_model)
-		return err;
-	err = task_room(tl->threads, task);
-	if (err)
-		return err;
-	emit_wakeup(tl, task, tl->options.t0, 0, WAKER_UNKNOWN);
-	return 0;
+	if (!err && runnable && !tl->options.kernel_model) {
+		err = task_room(tl->threads, task);
+		if (!err)
+			emit_wakeup(tl, task, tl->options.t0, 0, WAKER_UNKNOWN);
+	}
+	task->known = known;
+	return err;
 }
 
 int emit_create(struct timeline *tl, struct task *task, uint64_t clock, uint32_t tid)
@@ -77,7 +93,7 @@ int emit_end(struct timeline *tl, struct task *task, uint64_t clock)
 	err = task_room(tl->threads, task);
 	if (err)
 		return err;
-	emit(tl, task, MCV('O', 'H', 'e'), clock, NULL, 0);
+	emit_state(tl, task, MCV('O', 'H', 'e'), clock, NULL, 0);
 	task->state = THREAD_STATE_DEAD;
 	return 0;
 }
@@ -95,7 +111,7 @@ static int put_closing(void *arg, uint32_t mcv, int32_t cpu)
 
 	switch (mcv) {
 	case MCV('O', 'H', 'w'):
-		emit(c->tl, c->task, mcv, c->clock, &unknown, sizeof(unknown));
+		emit_state(c->tl, c->task, mcv, c->clock, &unknown, sizeof(unknown));
 		break;
 	case MCV('O', 'A', 's'):
 		emit(c->tl, c->task, mcv, c->clock, &cpu, sizeof(cpu));
@@ -103,7 +119,7 @@ static int put_closing(void *arg, uint32_t mcv, int32_t cpu)
 	case MCV('O', 'H', 'e'):
 		return emit_end(c->tl, c->task, c->clock);
 	default:
-		emit(c->tl, c->task, mcv, c->clock, NULL, 0);
+		emit_state(c->tl, c->task, mcv, c->clock, NULL, 0);
 	}
 	return 0;
 }
@@ -117,7 +133,7 @@ int emit_close(struct timeline *tl, struct task *task, uint64_t clock)
 	if (err)
 		return err;
 	if (tl->options.kernel_model && task->state == THREAD_STATE_PAUSED) {
-		emit(tl, task, MCV('K', 'C', 'I'), clock, &virtual_cpu, sizeof(virtual_cpu));
+		emit_state(tl, task, MCV('K', 'C', 'I'), clock, &virtual_cpu, sizeof(virtual_cpu));
 		task->state = THREAD_STATE_RUNNING;
 	}
 	err = thread_state_close(task->state, task->cpu < 0, put_closing, &closing);

@@ -31,6 +31,7 @@ struct cpu {
 	enum cpu_use use;
 	uint64_t gap, gap_clock; /* events lost here and not yet shown; clock of the first */
 	uint64_t open_gap;	 /* clock since which the use is unknown at t1; 0: it is not */
+	bool settled;		 /* as TASK_SETTLED */
 	struct timeline_cpu counts;
 };
 
@@ -51,6 +52,7 @@ struct timeline {
 	const struct cpu *now_cpu; /* and its CPU */
 	bool open;		   /* the window has been entered */
 	bool stopped;
+	bool incomplete; /* records were lost, in the window or before, or are not sent (-C) */
 	int error;
 };
 
@@ -71,7 +73,29 @@ static inline void emit(struct timeline *tl, struct task *task, uint32_t mcv, ui
 	tl->counts.bytes += EVENT_HEADER_SIZE + size;
 }
 
-/* The CPU is taken from a running task: blocked, or still runnable. */
+/* The state of the task is not known from `clock` on, until its next switch; before that it was. */
+static inline void lose_state(struct task *task, uint64_t clock)
+{
+	if (!task->known)
+		task->known = clock ? clock : 1;
+}
+
+/* Appends an event OH? or KC?, with the time before it for which the state is not known. */
+void emit_unknown(struct timeline *tl, struct task *task, uint32_t mcv, uint64_t clock,
+		  const void *payload, size_t size);
+
+/* Appends an event OH? or KC?; the caller has made room. */
+static inline void emit_state(struct timeline *tl, struct task *task, uint32_t mcv, uint64_t clock,
+			      const void *payload, size_t size)
+{
+	if (unlikely(task->known))
+		emit_unknown(tl, task, mcv, clock, payload, size);
+	else
+		emit(tl, task, mcv, clock, payload, size);
+}
+
+/* The CPU is taken from a running task: blocked, or still runnable. From a recorded switch on, its
+ * state is known. */
 static inline int emit_leave(struct timeline *tl, struct task *task, uint64_t clock, uint16_t why,
 			     int32_t taker)
 {
@@ -86,10 +110,12 @@ static inline int emit_leave(struct timeline *tl, struct task *task, uint64_t cl
 	task->ran += clock > task->in ? clock - task->in : 0;
 	task->state = THREAD_STATE_PAUSED;
 	if (unlikely(tl->options.kernel_model)) {
-		emit(tl, task, MCV('K', 'C', 'O'), clock, payload, sizeof(payload));
+		emit_state(tl, task, MCV('K', 'C', 'O'), clock, payload, sizeof(payload));
+		task->known = why == OFF_CPU_LOST ? task->known : 0;
 		return 0;
 	}
-	emit(tl, task, MCV('O', 'H', 'p'), clock, payload, sizeof(payload));
+	emit_state(tl, task, MCV('O', 'H', 'p'), clock, payload, sizeof(payload));
+	task->known = why == OFF_CPU_LOST ? task->known : 0;
 	if (off_cpu_runnable(why)) {
 		emit(tl, task, MCV('O', 'H', 'w'), clock, &nobody, sizeof(nobody));
 		task->state = THREAD_STATE_WARMING;
@@ -113,7 +139,7 @@ static inline void emit_wakeup(struct timeline *tl, struct task *task, uint64_t 
 	} else {
 		waker = WAKER_UNKNOWN;
 	}
-	emit(tl, task, MCV('O', 'H', 'w'), clock, &waker, sizeof(waker));
+	emit_state(tl, task, MCV('O', 'H', 'w'), clock, &waker, sizeof(waker));
 	task->state = THREAD_STATE_WARMING;
 }
 
@@ -138,9 +164,9 @@ static inline int emit_enter(struct timeline *tl, struct task *task, int32_t cpu
 			     &cpu, sizeof(cpu));
 			tl->counts.migrations += task->cpu >= 0;
 		}
-		emit(tl, task, MCV('O', 'H', 'r'), clock, NULL, 0);
+		emit_state(tl, task, MCV('O', 'H', 'r'), clock, NULL, 0);
 	} else {
-		emit(tl, task, MCV('K', 'C', 'I'), clock, &cpu, sizeof(cpu));
+		emit_state(tl, task, MCV('K', 'C', 'I'), clock, &cpu, sizeof(cpu));
 		tl->counts.migrations += task->cpu >= 0 && task->cpu != cpu;
 	}
 	task->cpu = cpu;

@@ -57,6 +57,7 @@ enum task_flags {
 	TASK_GONE = 8,	   /* another task has its stream: its records mean nothing any more */
 	TASK_JOINED = 16,  /* traced since `joined`, maybe while it ran */
 	TASK_KERNEL = 32,  /* kernel thread */
+	TASK_SETTLED = 64, /* what follows the window says nothing more of its state at the end */
 };
 
 struct task {
@@ -73,6 +74,7 @@ struct task {
 	uint64_t in;	/* clock at which it got its CPU */
 	uint64_t ran;	/* time on CPUs before that, ns */
 	uint64_t moved; /* clock of the last move to another queue; older than its wait: none */
+	uint64_t known; /* its state is not known since that clock; 0: it is */
 
 	/* The rest. */
 	struct stacks *stacks; /* of its probes; NULL: none yet */

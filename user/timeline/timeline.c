@@ -120,10 +120,12 @@ static void count_repair(struct timeline *tl, struct cpu *cpu, struct task *task
 static int leave_unseen(struct timeline *tl, struct task *task, uint64_t clock)
 {
 	struct cpu *cpu = tl->by_index[task->cpu];
-	int err = emit_leave(tl, task, clock, OFF_CPU_LOST, -1);
+	int err;
 
+	lose_state(task, task->in); /* it may have left right after its last record */
+	err = emit_leave(tl, task, clock, OFF_CPU_LOST, -1);
 	task->out = clock;
-	cpu->use = CPU_UNKNOWN; /* since the last record: the task may have left right after it */
+	cpu->use = CPU_UNKNOWN;
 	cpu_add_time(cpu, clock);
 	cpu->last = task->last;
 	cpu->on = NULL;
@@ -159,12 +161,16 @@ static int prove_running(struct timeline *tl, struct cpu *cpu, struct task *task
 	} else {
 		cpu->use = CPU_UNKNOWN;
 		count_repair(tl, cpu, task);
+		if (task->state == THREAD_STATE_PAUSED || task->state == THREAD_STATE_WARMING)
+			lose_state(task, task->out);
 	}
 	task->flags &= (uint8_t)~TASK_JOINED;
 	cpu_add_time(cpu, enter);
 	err = emit_enter(tl, task, cpu->counts.index, later(enter, cpu->last + 1), 0, 0);
 	cpu->last = task->last;
 	cpu_runs(tl, cpu, task, task->tid);
+	if (task->known)
+		cpu->use = CPU_UNKNOWN;
 	return err;
 }
 
@@ -484,21 +490,30 @@ static int handle_exit(struct timeline *tl, struct cpu *cpu, const struct record
 
 /* ---- records: switches ---- */
 
-/* Shows the gap in the stream of the entering task, since the leaving one has no stream. */
+/* Shows the gap in the stream of the entering task, since the leaving one has no stream. Its
+ * wake-up keeps its clock, before the gap or in it. */
 static int gap_of_next(struct timeline *tl, struct cpu *cpu, struct task *next,
 		       const struct record_switch *r)
 {
+	bool wakes =
+		next->state == THREAD_STATE_PAUSED && r->wake_clock >= next->out && r->wake_clock;
+	bool before = r->wake_clock <= cpu->gap_clock;
 	uint64_t clock = r->head.clock;
-	int err;
+	int err = task_room(tl->threads, next);
 
-	if (next->state == THREAD_STATE_PAUSED && r->wake_clock >= next->out && r->wake_clock &&
-	    r->wake_clock <= cpu->gap_clock) {
-		err = task_room(tl->threads, next);
-		if (err)
-			return err;
+	if (err)
+		return err;
+	if (wakes && before)
 		emit_wakeup(tl, next, clock, r->wake_clock, r->waker_tid);
-	}
-	return show_gap(tl, cpu, next, clock);
+	err = begin_gap(tl, cpu, next, clock);
+	if (err)
+		return err;
+	err = task_room(tl->threads, next);
+	if (err)
+		return err;
+	if (wakes && !before)
+		emit_wakeup(tl, next, clock, r->wake_clock, r->waker_tid);
+	return end_gap(tl, cpu, next, clock);
 }
 
 static inline uint64_t prev_key(const struct record_switch *r)
@@ -541,6 +556,8 @@ static int unusual(struct timeline *tl, struct cpu *cpu, const struct record_swi
 		return err;
 	if (elsewhere)
 		(*next)->flags &= (uint8_t)~TASK_BEFORE;
+	if (r->head.flags & SWITCH_NEXT_LOST && (*next)->state != THREAD_STATE_RUNNING)
+		lose_state(*next, (*next)->out);
 	if ((*next)->state == THREAD_STATE_RUNNING && (*next)->key && *next != *prev) {
 		err = leave_unseen(tl, *next, earlier_by(clock, 2));
 		if (err)
@@ -621,6 +638,7 @@ static int handle_switch(struct timeline *tl, struct cpu *cpu, const struct reco
 	if (!next)
 		return 0;
 	err = emit_enter(tl, next, cpu->counts.index, cpu->last + 1, r->wake_clock, r->waker_tid);
+	next->known = 0;
 	cpu->last = next->last;
 	if (likely(!cpu->gap) || err)
 		return err;
@@ -653,8 +671,15 @@ static int handle_snapshot(struct timeline *tl, struct cpu *cpu, const struct re
 
 static void handle_lost(struct timeline *tl, struct cpu *cpu, const struct record_lost *r)
 {
+	if (cpu->on)
+		lose_state(cpu->on, r->first_clock);
+	if (cpu->use != CPU_UNKNOWN) {
+		cpu_add_time(cpu, r->first_clock);
+		cpu->use = CPU_UNKNOWN;
+	}
 	if (!r->count)
 		return;
+	tl->incomplete = true;
 	if (!cpu->gap)
 		cpu->gap_clock = r->first_clock;
 	cpu->gap += r->count;
@@ -875,6 +900,35 @@ static void leave_gap_open(const struct timeline *tl, struct cpu *cpu, uint64_t 
 		cpu->open_gap = first;
 }
 
+/* The first record after the window that shows the task, or the lack of one. `lost`: a switch
+ * before it is missing. */
+static void settle(struct task *task, bool lost)
+{
+	if (lost && !(task->flags & TASK_SETTLED))
+		lose_state(task, task->state == THREAD_STATE_RUNNING ? task->in : task->out);
+	task->flags |= TASK_SETTLED;
+}
+
+static struct task *known_task(const struct timeline *tl, uint32_t id)
+{
+	struct task *task = threads_task(tl->threads, id);
+
+	return task && task->id ? task : NULL;
+}
+
+/* The task `id` (0: none that is traced) runs on the CPU after the window, where no record after it
+ * has shown another one. */
+static void settle_cpu(const struct timeline *tl, struct cpu *cpu, uint32_t id)
+{
+	struct task *task = known_task(tl, id);
+
+	if (cpu->on && !cpu->settled)
+		settle(cpu->on, cpu->on != task);
+	if (task)
+		settle(task, cpu->on != task);
+	cpu->settled = true;
+}
+
 /* The losses of a gap that began in the window belong to the window, though the record comes later;
  * so does a wake-up, whose record is the switch after it. */
 static int after_window(struct timeline *tl, struct cpu *cpu, const struct record_head *head)
@@ -887,6 +941,17 @@ static int after_window(struct timeline *tl, struct cpu *cpu, const struct recor
 		handle_lost(tl, cpu, lost);
 		leave_gap_open(tl, cpu, lost->first_clock);
 	}
+	if (tl->options.no_switches)
+		return 0;
+	if (head->kind == RECORD_LOST && !cpu->settled)
+		settle_cpu(tl, cpu, cpu->on ? cpu->on->id : 0);
+	if (head->kind == RECORD_SWITCH ||
+	    (head->kind == RECORD_SNAPSHOT && !cpu->settled && cpu->on != known_task(tl, head->id)))
+		settle_cpu(tl, cpu, head->id);
+	if (head->kind == RECORD_SWITCH && known_task(tl, r->next_id))
+		settle(known_task(tl, r->next_id),
+		       head->flags & SWITCH_NEXT_LOST ||
+			       known_task(tl, r->next_id)->state == THREAD_STATE_RUNNING);
 	if (head->kind == RECORD_SWITCH && r->next_id && r->wake_clock <= tl->t1)
 		return handle_wakeup(tl, r->next_id, r->wake_clock, r->waker_tid);
 	return 0;
@@ -971,6 +1036,7 @@ static int iterated_after(struct timeline *tl, const struct record_task *r)
 			return 0;
 		return emit_close(tl, task, task->last);
 	}
+	settle(task, r->flags & TASK_FLAG_LOST && task->state != THREAD_STATE_RUNNING);
 	return handle_wakeup(tl, r->id, r->wake_clock, r->waker_tid);
 }
 
@@ -989,8 +1055,11 @@ int timeline_iterated(struct timeline *tl, const struct record_task *r)
 
 static int close_task(struct timeline *tl, struct task *task)
 {
-	int err = task->thread ? end_stream(tl, task, tl->t1) : 0;
+	int err;
 
+	if (tl->incomplete && task->state != THREAD_STATE_RUNNING)
+		settle(task, true); /* it has died, and no record shows it */
+	err = task->thread ? end_stream(tl, task, tl->t1) : 0;
 	threads_release(tl->threads, task);
 	return err;
 }
@@ -1149,6 +1218,7 @@ static int carry_over_task(struct timeline *tl, const struct timeline *from, con
 	task->exit_code = old->exit_code;
 	task->joined = old->joined;
 	task->out = old->out;
+	task->known = old->known;
 	task->name = old->name;
 	task->name.clock = later(old->name.clock, tl->options.t0);
 	task->flags = (old->flags & KEPT) | flags_before(from, old);
@@ -1187,6 +1257,7 @@ int timeline_carry_over(struct timeline *tl, const struct timeline *from)
 		if (err)
 			return err;
 	}
+	tl->incomplete = from->incomplete;
 	names_copy(&tl->threads->names, &from->threads->names);
 	return 0;
 }
@@ -1206,6 +1277,7 @@ struct timeline *timeline_new(const struct timeline_options *options, struct thr
 	tl->threads = threads;
 	tl->topology = topology;
 	tl->t1 = CLOCK_MAX;
+	tl->incomplete = options->cpu_filter;
 	if (options->calls) {
 		tl->calls = calls_new(options->calls);
 		if (!tl->calls) {
