@@ -38,6 +38,7 @@ PROGRAMS = [
     ("report", ["wake", "{in}"]),
     ("report", ["func", "{in}"]),
     ("report", ["flame", "--html", "{in}"]),
+    ("view", ["-o", "{out}", "{in}"]),
     ("cut", ["-o", "{out}", "--from", "20ns", "{in}"]),
     ("merge", ["-o", "{out}", "{in}", "{other}"]),
     ("pallas", ["export", "{in}", "{out}"]),
