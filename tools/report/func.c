@@ -198,7 +198,7 @@ static int rows(struct report *report)
 		row[8].number = t->classes[CLASS_RUNNABLE];
 		row[9].number = t->classes[CLASS_THROTTLED];
 		row[10].number = t->classes[CLASS_ASLEEP];
-		row[11].number = clock_sum(t->classes[CLASS_UNKNOWN], t->classes[CLASS_LOST]);
+		row[11].number = t->classes[CLASS_UNKNOWN];
 		row[12].number = t->max == INT64_MIN ? CELL_UNKNOWN : t->max;
 		row[13].number = t->max == INT64_MIN ? CELL_UNKNOWN
 						     : report_clock(report->intervals, t->max_at);

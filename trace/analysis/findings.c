@@ -189,10 +189,11 @@ static int take_metadata(struct findings *f, uint32_t stream, const struct json 
 struct times findings_times(const struct findings *f, uint32_t stream, int64_t clock)
 {
 	int64_t ns[TIME_CLASSES];
+	int64_t lost = thread_times_lost(&f->times, stream, clock); /* perhaps it was not asleep */
 
 	thread_times_read(&f->times, stream, clock, ns);
 	return (struct times){ns[CLASS_RUNNING], clock_sum(ns[CLASS_RUNNABLE], ns[CLASS_THROTTLED]),
-			      clock_sum(ns[CLASS_ASLEEP], ns[CLASS_UNKNOWN])};
+			      clock_sum(ns[CLASS_ASLEEP], ns[CLASS_UNKNOWN] - lost)};
 }
 
 /* The use of the time of a thread has changed. */

@@ -42,9 +42,8 @@ static enum time_class class_of(enum time_use use)
 		return CLASS_THROTTLED;
 	if (use < TIME_ASLEEP)
 		return CLASS_RUNNABLE;
-	if (use == TIME_LOST)
-		return CLASS_LOST;
-	return use == TIME_ASLEEP + OFF_CPU_UNKNOWN ? CLASS_UNKNOWN : CLASS_ASLEEP;
+	return use == TIME_ASLEEP + OFF_CPU_UNKNOWN || use == TIME_LOST ? CLASS_UNKNOWN
+									: CLASS_ASLEEP;
 }
 
 /* Ends the present stay at the clock `end`. */
@@ -133,6 +132,16 @@ void thread_times_read(const struct thread_times *times, uint32_t stream, int64_
 			clock_sum(classes[class_of(t->use)], clock_distance(t->since, clock));
 }
 
+int64_t thread_times_lost(const struct thread_times *times, uint32_t stream, int64_t clock)
+{
+	const struct thread_time *t = &times->threads[stream];
+
+	clock = clamp(times, clock);
+	return clock_sum(t->uses[TIME_LOST].ns, t->use == TIME_LOST && clock > t->since
+							? clock_distance(t->since, clock)
+							: 0);
+}
+
 void thread_times_finish(struct thread_times *times, const struct intervals *intervals)
 {
 	int64_t last = clamp(times, intervals->last);
@@ -148,7 +157,7 @@ const char *time_use_state(enum time_use use)
 	static const char *const words[TIME_CLASSES] = {
 		[CLASS_RUNNING] = "running",	 [CLASS_RUNNABLE] = "runnable",
 		[CLASS_THROTTLED] = "throttled", [CLASS_ASLEEP] = "asleep",
-		[CLASS_UNKNOWN] = "unknown",	 [CLASS_LOST] = "unknown",
+		[CLASS_UNKNOWN] = "unknown",
 	};
 
 	return words[class_of(use)];

@@ -31,8 +31,7 @@ enum time_class {
 	CLASS_RUNNABLE,
 	CLASS_THROTTLED,
 	CLASS_ASLEEP,
-	CLASS_UNKNOWN, /* before the first switch of the thread */
-	CLASS_LOST,    /* in a gap, or around a switch that is missing */
+	CLASS_UNKNOWN, /* TIME_LOST, and before the first switch of the thread */
 	TIME_CLASSES
 };
 
@@ -66,6 +65,9 @@ void thread_times_step(struct thread_times *times, const struct intervals *inter
 /* ns of each class up to the present event of the walk, for differences between two events. */
 void thread_times_read(const struct thread_times *times, uint32_t stream, int64_t clock,
 		       int64_t classes[TIME_CLASSES]);
+
+/* ns in TIME_LOST up to the present event of the walk. */
+int64_t thread_times_lost(const struct thread_times *times, uint32_t stream, int64_t clock);
 
 /* After the walk: ends the stays that are open at its end. */
 void thread_times_finish(struct thread_times *times, const struct intervals *intervals);
