@@ -35,6 +35,27 @@ try() { # TOOL ARG...
 		failed=1
 	fi
 }
+# Threads that were on a CPU with a great index, and metadata with 100,000 CPUs: memory and time follow the
+# size of the trace. (The sanitizers need address space.)
+python3 - "$T/cpus" <<'END'
+import json, os, struct, sys
+for tid in range(1, 1001):
+    stream = "%s/loom.n/proc.1/thread.%d" % (sys.argv[1], tid)
+    os.makedirs(stream)
+    with open(stream + "/stream.json", "w") as file:
+        cpus = {"loom_cpus": [{"index": i, "phyid": i} for i in range(100000)]} if tid == 1 else {}
+        json.dump({"version": 3, "ovni": {"lib": {"version": "1", "commit": "c"}, "part": "thread", "tid": tid, "pid": 1,
+                                          "loom": "n", "app_id": 1, "require": {"ovni": "1.1.0"}, "finished": 1, **cpus}}, file)
+    with open(stream + "/stream.obs", "wb") as file:
+        file.write(b"ovni\1\0\0\0")
+        for n, cpu in enumerate((8191, 65535)):
+            file.write(struct.pack("<B3sqiiQB3sq", 15, b"OHx", 10**6 * n + 10 * tid, cpu, -1, 0, 0, b"OHe", 10**6 * n + 10 * tid + 5))
+END
+for kind in cpu overview; do
+	(ulimit -v 700000 && ulimit -t 10 && exec "$B/bin/ovni-report" $kind "$T/cpus") >"$T/said" 2>&1
+	status=$?
+	[ $status -le 1 ] && ! grep -q 'out of memory' "$T/said" || { echo "report $kind of great indices: status $status"; tail -n 2 "$T/said"; failed=1; }
+done
 for kind in overview timeline latency preempt wake timehist cpu func flame; do
 	try report "$kind"
 done

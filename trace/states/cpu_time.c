@@ -8,24 +8,41 @@
 #include "trace/base/array.h"
 #include "trace/base/log.h"
 
-/* The times of one thread: a CPU stands at its index, from 0; the virtual one, and those that no
- * machine has, are not counted. */
-struct span_row {
-	struct cpu_sum *cpus;
-	size_t ncpus;
-};
-
 struct cpu_sum {
 	int64_t ns;
 	uint64_t count;
 };
 
-#define CPUS_MOST 65536 /* the kernel's limit is 8192 */
+#define CPUS_MOST 8192 /* the kernel's limit; the virtual CPU and greater ones are not counted */
+#define PAGE_CPUS 16
+
+/* The times of one thread: pages of CPUs, by their index; those on which it did not run are NULL.
+ * So a hostile index costs 4 KiB at most, not the room for all CPUs. */
+struct span_row {
+	struct cpu_sum **pages;
+	size_t npages;
+};
+
+/* The sum of a CPU, made if it is new. NULL: out of memory. */
+static struct cpu_sum *sum_of(struct span_row *row, uint32_t cpu)
+{
+	struct cpu_sum **page;
+
+	while (row->npages <= cpu / PAGE_CPUS) {
+		page = ARRAY_ADD(row->pages, row->npages);
+		if (!page)
+			return NULL;
+		*page = NULL;
+	}
+	page = &row->pages[cpu / PAGE_CPUS];
+	if (!*page)
+		*page = calloc(PAGE_CPUS, sizeof(**page));
+	return *page ? *page + cpu % PAGE_CPUS : NULL;
+}
 
 int cpu_times_add(struct cpu_times *times, const struct intervals *intervals, uint32_t stream,
 		  int32_t cpu, int64_t from, int64_t to)
 {
-	struct span_row *row;
 	struct cpu_sum *sum;
 
 	if (times->part && from < times->first)
@@ -40,14 +57,9 @@ int cpu_times_add(struct cpu_times *times, const struct intervals *intervals, ui
 			return -ENOMEM;
 		times->nrows = intervals->source->trace.nstreams;
 	}
-	row = &times->rows[stream];
-	while (row->ncpus <= (size_t)cpu) {
-		sum = ARRAY_ADD(row->cpus, row->ncpus);
-		if (!sum)
-			return -ENOMEM;
-		*sum = (struct cpu_sum){0};
-	}
-	sum = &row->cpus[cpu];
+	sum = sum_of(&times->rows[stream], (uint32_t)cpu);
+	if (!sum)
+		return -ENOMEM;
 	sum->ns = clock_sum(sum->ns, clock_distance(from, to));
 	sum->count++;
 	return 0;
@@ -55,44 +67,58 @@ int cpu_times_add(struct cpu_times *times, const struct intervals *intervals, ui
 
 static void free_rows(struct cpu_times *times)
 {
-	for (size_t i = 0; i < times->nrows; i++)
-		free(times->rows[i].cpus);
+	for (size_t i = 0; i < times->nrows; i++) {
+		for (size_t page = 0; page < times->rows[i].npages; page++)
+			free(times->rows[i].pages[page]);
+		free(times->rows[i].pages);
+	}
 	free(times->rows);
 	times->rows = NULL;
 	times->nrows = 0;
 }
 
+static int list_row(struct cpu_times *times, uint32_t stream)
+{
+	const struct span_row *row = &times->rows[stream];
+
+	for (size_t i = 0; i < row->npages * PAGE_CPUS; i++) {
+		const struct cpu_sum *page = row->pages[i / PAGE_CPUS];
+		const struct cpu_sum *sum = page ? page + i % PAGE_CPUS : NULL;
+		struct cpu_span *span;
+
+		if (!sum || !sum->count)
+			continue;
+		span = ARRAY_ADD(times->spans, times->nspans);
+		if (!span)
+			return -ENOMEM;
+		*span = (struct cpu_span){stream, (int32_t)i, sum->ns, sum->count};
+	}
+	return 0;
+}
+
 static int list_spans(struct cpu_times *times)
 {
-	size_t n = 0;
-
 	for (size_t i = 0; i < times->nrows; i++)
-		for (size_t cpu = 0; cpu < times->rows[i].ncpus; cpu++)
-			n += times->rows[i].cpus[cpu].count > 0;
-	times->spans = calloc(n + 1, sizeof(*times->spans));
-	if (!times->spans)
-		return -ENOMEM;
-	for (size_t i = 0; i < times->nrows; i++) {
-		const struct span_row *row = &times->rows[i];
-
-		for (size_t cpu = 0; cpu < row->ncpus; cpu++)
-			if (row->cpus[cpu].count)
-				times->spans[times->nspans++] =
-					(struct cpu_span){(uint32_t)i, (int32_t)cpu,
-							  row->cpus[cpu].ns, row->cpus[cpu].count};
-	}
+		if (list_row(times, (uint32_t)i))
+			return -ENOMEM;
 	free_rows(times);
 	return 0;
 }
 
+/* Finds the CPU, or adds it; NULL: out of memory. The search begins behind the last one: metadata
+ * have them in order. */
 static struct cpu_time *cpu_of(struct cpu_times *times, const char *loom, int32_t cpu)
 {
 	struct cpu_time *added;
 	char *name;
 
-	for (size_t i = 0; i < times->ncpus; i++)
-		if (times->cpus[i].cpu == cpu && !strcmp(times->cpus[i].loom, loom))
-			return &times->cpus[i];
+	for (size_t n = 0; n < times->ncpus; n++) {
+		struct cpu_time *at = &times->cpus[times->next];
+
+		times->next = times->next + 1 < times->ncpus ? times->next + 1 : 0;
+		if (at->cpu == cpu && !strcmp(at->loom, loom))
+			return at;
+	}
 	name = strdup(loom);
 	added = name ? ARRAY_ADD(times->cpus, times->ncpus) : NULL;
 	if (!added) {
@@ -100,6 +126,7 @@ static struct cpu_time *cpu_of(struct cpu_times *times, const char *loom, int32_
 		return NULL;
 	}
 	*added = (struct cpu_time){.loom = name, .cpu = cpu, .steal = -1};
+	times->next = 0;
 	return added;
 }
 
@@ -161,15 +188,21 @@ static int read_metadata(struct cpu_times *times, const struct json *meta, const
 	bool idle_known = cpu_times_idle_known(session);
 	const struct json *node;
 
-	for (node = json_first(json_get(meta, "ovni.loom_cpus")); node; node = json_next(node))
-		if (!cpu_of(times, loom, (int32_t)json_int(json_key(node, "index"))))
+	for (node = json_first(json_get(meta, "ovni.loom_cpus")); node; node = json_next(node)) {
+		int64_t index = json_int(json_key(node, "index"));
+
+		if (index >= 0 && index < CPUS_MOST && !cpu_of(times, loom, (int32_t)index))
 			return -ENOMEM;
+	}
 	read_window(times, session);
 	for (node = json_first(json_get(session, "cpus")); node; node = json_next(node)) {
-		struct cpu_time *cpu =
-			cpu_of(times, loom, (int32_t)json_int(json_key(node, "index")));
+		int64_t index = json_int(json_key(node, "index"));
+		struct cpu_time *cpu;
 		uint64_t steal;
 
+		if (index < 0 || index >= CPUS_MOST)
+			continue;
+		cpu = cpu_of(times, loom, (int32_t)index);
 		if (!cpu)
 			return -ENOMEM;
 		read_times(cpu, json_key(node, "ns"), idle_known);

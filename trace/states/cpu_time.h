@@ -42,6 +42,7 @@ struct cpu_times {
 	/* After cpu_times_finish(), by stream and CPU. */
 	struct cpu_span *spans;
 	size_t nspans;
+	size_t next;	       /* private: where the next search for a CPU begins */
 	struct span_row *rows; /* private: of each stream, during the walk */
 	size_t nrows;
 	int64_t t0, t1; /* the window */
