@@ -28,6 +28,23 @@ thread n 1 4
 50 OAr i32:3 i32:1
 60 OHe
 END
+# A stream that cannot be read is left out, and the copy says so, although all that it has is whole.
+make_trace "$T/foreign" <<'END'
+thread n 1 1
+10 OHx i32:0 i32:-1 u64:0
+60 OHe
+thread n 1 2
+raw 00
+END
+printf 'x' | dd of="$T/foreign/loom.n/proc.1/thread.2/stream.obs" conv=notrunc 2>/dev/null
+for again in "--repair -o $T/left $T/foreign" "$T/left"; do
+	status=0
+	# shellcheck disable=SC2086 # several words
+	"$B/bin/ovni-check" $again >"$T/got" 2>"$T/said" || status=$?
+	[ $status = 3 ] || fail "a stream is left out: status $status, not 3"
+	has "it was made from an incomplete trace: 1 stream could not be read"
+done
+
 cp -r "$T/t" "$T/before"
 repair -o "$T/mended" "$T/t"
 [ $status = 3 ] || fail "status $status, not 3 (valid, but incomplete)"

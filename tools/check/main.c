@@ -843,12 +843,31 @@ static int put_stats(struct repair *w)
 	return err;
 }
 
+/* The copy lacks the streams that are left out, which nothing else in it may show. */
+static void mark_left_out(struct repair *w)
+{
+	struct part *p = w->parts;
+	char text[WHOLE_TEXT];
+	const char *other;
+
+	while (p < w->parts + w->n && !p->meta)
+		p++;
+	if (!w->out || !w->left_out || p == w->parts + w->n)
+		return;
+	other = json_string(json_get(p->meta, WHOLE_KEY));
+	snprintf(text, sizeof(text), "%llu stream%s could not be read%s%s",
+		 (unsigned long long)w->left_out, plural(w->left_out, "", "s"), other ? "; " : "",
+		 other ? other : "");
+	json_put_string(p->meta, WHOLE_KEY, text);
+}
+
 static int write_all_parts(struct repair *w)
 {
 	int err = create_output(w);
 
 	if (err)
 		return err;
+	mark_left_out(w);
 	for (size_t i = 0; i < w->n; i++) {
 		if (!w->parts[i].meta)
 			continue;
