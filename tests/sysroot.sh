@@ -12,7 +12,7 @@ set -u
 # shellcheck source=tests/own_apt.sh
 . "$(dirname "$0")/own_apt.sh"
 packages='libc6-dev libbpf-dev libelf-dev zlib1g-dev libcjson-dev libzstd-dev libcap-ng-dev libdw-dev
-	libiberty-dev libcapstone-dev libcmocka-dev systemtap-sdt-dev'
+	libiberty-dev libcapstone-dev libsqlite3-dev libcmocka-dev systemtap-sdt-dev'
 
 [ ! -e "$1/complete" ] || exit 0
 [ ! -e "$1" ] || { echo "$1 exists, and is not a folder of this script"; exit 1; }
