@@ -66,6 +66,32 @@ assert file.switches[1, 0][1] == (2050, 0, 8), file.switches # runs when the par
 assert sorted(s[2:4] for s in file.slices if s[1] == "solve") == [(2050, 4460), (2500, 4460), (4450, 4460)], file.slices
 PYTHON
 
+# --split: files that stand alone; together they have the run time of all threads, and at most 17 bytes per switch.
+awk 'BEGIN { for (tid = 1; tid <= 2; tid++) { print "thread n 1 " tid; print (tid == 2 ? 21 : 10) " OHx i32:0 i32:-1 u64:0"
+	for (i = tid; i < 12000; i += 2) { print 10 * i + 10 " OHp u16:1 i32:" 3 - tid; print 10 * i + 15 " OHw i32:" 3 - tid
+		print 10 * i + 21 " OHr" } print (tid == 2 ? 120010 : 900000) " OHe" } }' | python3 "$S/tests/golden/tools_make.py" long
+export_ 0 long
+reader long.pftrace long "$B/bin"
+export_ 0 --split 64K -o split.pftrace long
+reader --check split-*.pftrace
+python3 -B - "$S/tests/golden" <<'PYTHON' >said 2>&1 || fail "the parts"
+import glob, os, sys
+sys.path.insert(0, sys.argv[1])
+from perfetto_file import File
+
+def time_of(file):
+    switches = file.switches[0, 0]
+    return sum(b[0] - a[0] for a, b in zip(switches[1:], switches[2:]) if a[2])
+
+whole = File("long.pftrace")
+parts = [File(path) for path in sorted(glob.glob("split-*.pftrace"))]
+assert len(parts) > 1 and not os.path.exists("split.pftrace"), parts
+bounds = [(p.switches[0, 0][0][0], p.switches[0, 0][-1][0]) for p in parts]
+assert all(a[1] == b[0] for a, b in zip(bounds, bounds[1:])), bounds
+assert sum(map(time_of, parts)) == time_of(whole), (list(map(time_of, parts)), time_of(whole))
+assert os.path.getsize("long.pftrace") <= 17 * len(whole.switches[0, 0]), os.path.getsize("long.pftrace")
+PYTHON
+
 # Traces of other programs, of all models.
 for name in syn-random-06 syn-kernel-switches syn-nodes-tampi-mpi-nosv-random; do
 	export_ 0 -o v.pftrace "$CONFORMANCE/emu/$name/trace"

@@ -11,7 +11,6 @@
 
 #define BUNDLE_SWITCHES 4096
 #define BUNDLE_EVENTS	(1u << 16) /* bytes of events that are not compact */
-#define NAME_CACHE	256	   /* a power of two */
 #define PRIO		120	   /* not known */
 
 /* In place of a stream: tasks of a CPU itself. */
@@ -48,6 +47,9 @@ enum ftrace_event {
 	FTRACE_FREE = 240,
 };
 
+/* The names of a bundle. Those of threads are in the process tree, which outranks them. */
+enum bundle_name { NAME_IN_TREE, NAME_IDLE };
+
 #define STATE_RUNNABLE	    0
 #define STATE_SLEEPING	    1
 #define STATE_DISK	    2
@@ -75,7 +77,6 @@ static const uint16_t states[OFF_CPU_COUNT] = {
 struct waking {
 	int64_t clock;
 	int32_t thread, target;
-	uint32_t name;
 	uint8_t flags;
 };
 
@@ -90,16 +91,11 @@ struct sched_cpu {
 	/* the bundle */
 	bool filled; /* the filler was the last one */
 	bool lost;
-	uint32_t bundle;
 	uint32_t nswitches;
 	int64_t last; /* clock of the last switch */
-	struct bytes clocks, switch_states, nexts, names_of_next, names, events;
+	struct bytes clocks, switch_states, nexts, names, events;
 	struct waking *wakings;
 	size_t nwakings;
-	uint32_t nnames;
-	struct {
-		uint32_t task, bundle, name;
-	} cache[NAME_CACHE];
 };
 
 /* ---- bundles ---- */
@@ -141,7 +137,7 @@ static uint64_t waking_value(const struct sched_cpu *cpu, enum compact_field fie
 	case WAKING_PRIO:
 		return PRIO;
 	case WAKING_NAME:
-		return w->name;
+		return NAME_IN_TREE;
 	default:
 		return w->flags;
 	}
@@ -165,16 +161,24 @@ static void put_switches(struct bytes *b, const struct sched_cpu *cpu)
 	put_array(b, SWITCH_STATE, &cpu->switch_states);
 	put_array(b, SWITCH_NEXT, &cpu->nexts);
 	put_prios(b, SWITCH_PRIO, cpu->nswitches);
-	put_array(b, SWITCH_NAME, &cpu->names_of_next);
+	put_array(b, SWITCH_NAME, &cpu->names);
 }
 
-static void new_bundle(struct perfetto_sched *s, struct sched_cpu *cpu)
+static void new_bundle(struct sched_cpu *cpu)
 {
 	cpu->clocks.size = cpu->switch_states.size = cpu->nexts.size = 0;
-	cpu->names_of_next.size = cpu->names.size = cpu->events.size = 0;
-	cpu->nswitches = cpu->nnames = 0;
-	cpu->nwakings = 0; /* the list keeps its room by its count alone: see add_waking() */
-	cpu->bundle = ++s->bundles;
+	cpu->names.size = cpu->events.size = 0;
+	cpu->nswitches = 0;
+	cpu->nwakings = 0;
+}
+
+static void put_names(struct bytes *b, const struct sched_cpu *cpu)
+{
+	char idle[32];
+
+	snprintf(idle, sizeof(idle), "swapper/%d", cpu->number);
+	pb_text(b, COMPACT_NAMES, "");
+	pb_text(b, COMPACT_NAMES, idle);
 }
 
 static void flush(struct perfetto_sched *s, struct sched_cpu *cpu)
@@ -196,42 +200,19 @@ static void flush(struct perfetto_sched *s, struct sched_cpu *cpu)
 			put_switches(b, cpu);
 		if (cpu->nwakings)
 			put_wakings(b, cpu);
-		bytes_put(b, cpu->names.data, cpu->names.size);
+		put_names(b, cpu);
 		pb_end(b, compact);
 	}
 	pb_end(b, bundle);
 	s->lack |= cpu->clocks.failed | cpu->switch_states.failed | cpu->nexts.failed |
-		   cpu->names_of_next.failed | cpu->names.failed | cpu->events.failed;
+		   cpu->names.failed | cpu->events.failed;
 	s->switches += cpu->nswitches;
 	s->wakings += cpu->nwakings;
 	cpu->lost = false;
 	perfetto_file_put(s->file, loom + 1, loom);
 	free(cpu->wakings);
 	cpu->wakings = NULL;
-	new_bundle(s, cpu);
-}
-
-static const char *task_name(const struct perfetto_sched *s, const struct sched_cpu *cpu,
-			     uint32_t task, char room[32])
-{
-	if (task < TASK_FILLER)
-		return s->subjects->threads[task].name;
-	snprintf(room, 32, task == TASK_IDLE ? "swapper/%d" : "(not recorded) CPU %d", cpu->number);
-	return room;
-}
-
-/* The index of a task's name in the bundle of a CPU. */
-static uint32_t name_index(struct perfetto_sched *s, struct sched_cpu *cpu, uint32_t task)
-{
-	typeof(cpu->cache[0]) *slot = &cpu->cache[task & (NAME_CACHE - 1)];
-	char room[32];
-
-	if (slot->bundle == cpu->bundle && slot->task == task)
-		return slot->name;
-	pb_text(&cpu->names, COMPACT_NAMES, task_name(s, cpu, task, room));
-	slot->task = task;
-	slot->bundle = cpu->bundle;
-	return slot->name = cpu->nnames++;
+	new_bundle(cpu);
 }
 
 static int32_t task_number(const struct perfetto_sched *s, const struct sched_cpu *cpu,
@@ -258,7 +239,7 @@ static void put_switch(struct perfetto_sched *s, struct sched_cpu *cpu, int64_t 
 	pb_varint(&cpu->clocks, (uint64_t)(cpu->nswitches ? clock - cpu->last : clock));
 	pb_varint(&cpu->switch_states, state);
 	pb_varint(&cpu->nexts, (uint64_t)task_number(s, cpu, task));
-	pb_varint(&cpu->names_of_next, name_index(s, cpu, task));
+	pb_varint(&cpu->names, task == TASK_IDLE ? NAME_IDLE : NAME_IN_TREE);
 	cpu->last = clock;
 	if (++cpu->nswitches >= BUNDLE_SWITCHES)
 		flush(s, cpu);
@@ -273,8 +254,7 @@ static void add_waking(struct perfetto_sched *s, struct sched_cpu *cpu, uint32_t
 		s->lack = true;
 		return;
 	}
-	*waking = (struct waking){clock, s->subjects->threads[stream].number, target,
-				  name_index(s, cpu, stream), flags};
+	*waking = (struct waking){clock, s->subjects->threads[stream].number, target, flags};
 	if (cpu->nwakings >= BUNDLE_SWITCHES)
 		flush(s, cpu);
 }
@@ -302,7 +282,7 @@ static void start_cpu(struct perfetto_sched *s, struct sched_cpu *cpu)
 {
 	bool idle_known = cpu->idle_known;
 
-	new_bundle(s, cpu);
+	new_bundle(cpu);
 	cpu->left = cpu->filled = cpu->lost = false;
 	cpu->last = s->begin;
 	cpu->idle_known = true;
@@ -315,7 +295,7 @@ static void name_filler(struct perfetto_sched *s, const struct sched_cpu *cpu)
 	struct bytes *b = &s->file->packet;
 	uint32_t loom = s->subjects->looms[cpu->loom].number;
 	size_t tree, part;
-	char room[32];
+	char name[40];
 
 	if (cpu->idle_known)
 		return;
@@ -327,7 +307,8 @@ static void name_filler(struct perfetto_sched *s, const struct sched_cpu *cpu)
 	pb_end(b, part);
 	part = pb_begin(b, 2);
 	pb_uint(b, 1, (uint64_t)FILLER_THREAD(cpu->number));
-	pb_text(b, 2, task_name(s, cpu, TASK_FILLER, room));
+	snprintf(name, sizeof(name), "(not recorded) CPU %d", cpu->number);
+	pb_text(b, 2, name);
 	pb_uint(b, 3, FILLER_PROCESS);
 	pb_end(b, part);
 	pb_end(b, tree);
@@ -724,7 +705,6 @@ static void free_cpu(struct sched_cpu *cpu)
 	bytes_free(&cpu->clocks);
 	bytes_free(&cpu->switch_states);
 	bytes_free(&cpu->nexts);
-	bytes_free(&cpu->names_of_next);
 	bytes_free(&cpu->names);
 	bytes_free(&cpu->events);
 	free(cpu->wakings);

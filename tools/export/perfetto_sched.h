@@ -48,7 +48,6 @@ struct perfetto_sched {
 	struct sched_cpu **cpus; /* as in subjects */
 	size_t ncpus;
 	struct sched_cpu **interrupts; /* of each loom: a CPU for wake-ups by interrupts */
-	uint32_t bundles;	       /* begun */
 	bool lack;		       /* of memory */
 	uint64_t overlaps;	       /* runs that another one on the CPU cut short */
 	uint64_t dropped;	       /* wake-ups between a leave and an enter at the next ns */

@@ -1,0 +1,37 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# ovni-export --perfetto on 10 million events: time against ovni-emu -j1, memory, and bytes per switch
+# with its wake-up: tests/bench/export.sh [BUILD [EVENTS [ROUNDS]]]
+#
+# Bounds: the writer is at least as fast as ovni-emu -j1 and within 512 MB, 17 bytes per switch.
+set -eu
+cd "$(dirname "$0")/../.."
+B=$(realpath "${1:-build}")
+events=${2:-10000000} rounds=${3:-3}
+T=$(mktemp -d "${SHM:-/dev/shm}/export-bench.XXXXXX")
+trap 'rm -rf "$T"' EXIT
+make -s "B=$B" "$B/bin/ovni-emu" "$B/bin/ovni-export" "$B/tests/bench/generate"
+
+measured() { # COMMAND...: prints seconds, seconds of CPU and MiB
+	python3 - "$@" <<'END'
+import resource, subprocess, sys, time
+start = time.monotonic()
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+use = resource.getrusage(resource.RUSAGE_CHILDREN)
+print("%.2f s, %.2f s of CPU, %d MiB" % (time.monotonic() - start, use.ru_utime + use.ru_stime, use.ru_maxrss >> 10))
+END
+}
+
+for kind in sched wide; do
+	"$B/tests/bench/generate" $kind "$events" "$T/$kind" >/dev/null
+	for ((i = 0; i < rounds; i++)); do
+		printf '%-6s ovni-emu -j1            %s\n' $kind "$(measured "$B/bin/ovni-emu" -q -j1 -o "$T/out" "$T/$kind")"
+		printf '%-6s ovni-export --perfetto  %s\n' $kind "$(measured "$B/bin/ovni-export" --perfetto -o "$T/file" "$T/$kind")"
+		rm -rf "$T/out"
+	done
+	switches=$("$B/bin/ovni-export" --perfetto -o "$T/file" "$T/$kind" 2>&1 | sed -n 's/.*: \([0-9]*\) switches.*/\1/p')
+	bytes=$(stat -c %s "$T/file")
+	awk -v k=$kind -v b="$bytes" -v n="$switches" 'BEGIN { printf "%-6s %.1f MB, %d switches, %.2f bytes each\n", k, b / 1e6, n, b / n }'
+	rm -rf "${T:?}/$kind" "$T/file"
+done
