@@ -127,6 +127,7 @@ def main():
     metas = [json.load(open(path)) for path in glob.glob(trace + "/**/stream.json", recursive=True)]
     sessions = [m["bpf"]["session"] for m in metas if "session" in m.get("bpf", {})]
     lost = sum(int(s.get("lost", 0)) for s in sessions)
+    unsure = lost or any(int(m.get("bpf", {}).get("repairs", 0)) for m in metas)  # ovni-report leaves out times
 
     errors = [row for row in said["errors"] if not (lost and row[0] == "ftrace_cpu_has_data_loss")]
     need(not errors, "statistics of errors:", errors)
@@ -140,12 +141,12 @@ def main():
         for i, name in enumerate(("runs", "run_time", "waits", "wait_time")):
             wanted[int(row["tid"])][i] += int(row[name] or 0)
     runs = {int(tid): [int(n), int(ns)] for tid, n, ns in said["runs"]}
-    need(runs == {tid: row[:2] for tid, row in wanted.items()}, "runs:",
+    need(unsure or runs == {tid: row[:2] for tid, row in wanted.items()}, "runs:",
          [(tid, runs.get(tid), row) for tid, row in wanted.items() if runs.get(tid) != row[:2]][:5])
     waits = {int(tid): [int(n), int(ns)] for tid, n, ns in said["waits"]}
     for tid, (_, _, n, ns) in wanted.items():
         found = waits.get(tid, [0, 0])
-        need(found[0] == n and abs(found[1] - ns) <= 2 * n, "waits of", tid, found, "expected", [n, ns])
+        need(unsure or found[0] == n and abs(found[1] - ns) <= 2 * n, "waits of", tid, found, "expected", [n, ns])
 
     wakers = {(int(tid), int(waker)): int(n) for tid, waker, n in said["wakers"]}
     dumped = dumped_wakers(bins, trace)
