@@ -79,6 +79,8 @@ extern __u64 stack_bytes;    /* of a task's kernel stack; 0 until the iterator h
 extern __u32 next_id;	     /* of the next task that becomes traced */
 extern __u32 in_target;	     /* live tasks in the target; not kept with settings.all */
 extern __u32 iterator_marks; /* the iterator marks the tasks in the target; else it reports */
+extern __u32 marked;	     /* tasks in the target that an iterator found */
+extern __u32 unmarkable;     /* and those for which the kernel had no storage */
 extern __u32 recorder;	     /* its process in the initial namespace; 0 until the iterator ran */
 extern __s64 sched_offset;   /* CLOCK_MONOTONIC - the scheduler's clock, ns, as measured */
 extern __u64 sched_offset_clock; /* then; 0: never */

@@ -67,7 +67,7 @@ static __always_inline bool is_ksoftirqd(struct task_struct *task, const char *c
 static __always_inline struct task_state *mark_existing(struct task_struct *task, const char *comm,
 							__u32 *state)
 {
-	struct task_state *task_state = target_add(task);
+	struct task_state *task_state = target_mark(task);
 	bool changed;
 
 	if (!task_state)

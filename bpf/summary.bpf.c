@@ -807,7 +807,7 @@ int summary_find_tasks(struct bpf_iter__task *ctx)
 	if (!task || task->exit_state || !target_named(task))
 		return 0;
 	bpf_probe_read_kernel_str(comm, sizeof(comm), task->comm);
-	task_state = target_add(task);
+	task_state = target_mark(task);
 	if (!task_state)
 		return 0;
 	use = kernel_task_state(task) ? TIME_BLOCKED : TIME_RUNNABLE;

@@ -121,6 +121,18 @@ static __always_inline struct task_state *target_add(struct task_struct *task)
 	return task_state;
 }
 
+/* The same for the iterators. User code reads the counts. */
+static __always_inline struct task_state *target_mark(struct task_struct *task)
+{
+	struct task_state *task_state = target_add(task);
+
+	if (task_state)
+		marked++;
+	else
+		unmarkable++;
+	return task_state;
+}
+
 /* A task in the target leaves its CPU for the last time. */
 static __always_inline void target_gone(struct task_state *task_state)
 {

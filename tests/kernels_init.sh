@@ -158,6 +158,23 @@ if ! newer_than 5 11; then
 	[ ! -e none ] || wrong "a refused recording left a trace"
 	grep -q 'Linux 5.11 or newer is needed: boot a newer kernel' doctor.log ||
 		wrong "ovni-bpf doctor does not say that the kernel is too old"
+elif ! grep -qw cx16 /proc/cpuinfo && newer_than 6 18; then
+	# Since then the storage of a task may need this instruction: it works, or is refused.
+	command="sleepers -n 3 -s 50"
+	for options in '' -a '--mode summary'; do
+		if record none ovni-bpf; then
+			case $options in
+			'' | -a) slept none || wrong "without CMPXCHG16B '$options' records nothing, with status 0" ;;
+			esac
+			continue
+		fi
+		echo "without CMPXCHG16B, '$options': $result"
+		case $result in
+		"status 1: "*"need a CPU with CMPXCHG16B"*) cell "a CPU without CMPXCHG16B" refused ;;
+		*) wrong "another refusal: $result" ;;
+		esac
+		[ ! -e none ] || wrong "a refused recording left a trace"
+	done
 else
 	options='' command="sleepers -n 3 -s 50"
 	must "recording (\`-- COMMAND\`)" command slept ovni-bpf

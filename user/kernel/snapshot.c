@@ -32,6 +32,19 @@ int snapshot_take(const struct bpf_load *bpf, unsigned cpu, enum snapshot_phase 
 	return 0;
 }
 
+/* Without storage for any task the trace would be empty. */
+static int check_marks(const struct bpf_load *bpf)
+{
+	if (bpf->skeleton->bss->marked || !bpf->skeleton->bss->unmarkable)
+		return 0;
+	log_error(
+		"the kernel gives programs no storage for tasks (bpf_task_storage_get), so nothing "
+		"can be recorded; on x86-64 newer kernels need a CPU with CMPXCHG16B for it (cx16 "
+		"in "
+		"/proc/cpuinfo): give the virtual machine another model of CPU");
+	return -ENOMEM;
+}
+
 int snapshot_tasks(const struct bpf_load *bpf, bool mark, struct snapshot_tasks *tasks)
 {
 	const size_t chunk = TASKS_AT_ONCE * sizeof(*tasks->tasks);
@@ -67,7 +80,7 @@ int snapshot_tasks(const struct bpf_load *bpf, bool mark, struct snapshot_tasks 
 		goto failed;
 	/* the kernel hands over whole records only */
 	if (records.size % sizeof(*tasks->tasks) == 0)
-		return 0;
+		return mark ? check_marks(bpf) : 0;
 	err = -EBADMSG;
 failed:
 	log_error("cannot read the tasks of the machine: %s", strerror(-err));
