@@ -38,7 +38,7 @@ limit_writes() { # MAJOR:MINOR
 }
 
 command -v mkfs.ext4 >/dev/null || skip "no mkfs.ext4"
-truncate -s 64M image && mkfs.ext4 -q image || skip "no file system can be made here"
+truncate -s 256M image && mkfs.ext4 -q image || skip "no file system can be made here"
 loop=$(losetup --find --show image 2>/dev/null) || skip "no loop device"
 mkdir disk
 mount -o sync "$loop" disk 2>/dev/null || skip "the loop device cannot be mounted"
