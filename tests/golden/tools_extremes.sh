@@ -35,6 +35,19 @@ try() { # TOOL ARG...
 		failed=1
 	fi
 }
+# Marks of types below 0, which no trace may have: they are no functions.
+"$S/tests/golden/tools_make.py" "$T/negative" <<END
+thread n 1 1
+1000 OHx i32:0 i32:-1 u64:0
+1100 OM[ i64:1 i32:-2147483648
+1200 OM[ i64:5 i32:-86
+1300 OM] i64:5 i32:-86
+1400 OM] i64:1 i32:-2147483648
+2000 OHe
+END
+for kind in func flame; do
+	"$bin/ovni-report" $kind "$T/negative" >"$T/said" 2>&1 || { echo "report $kind of negative types: status $?: $(cat "$T/said")"; failed=1; }
+done
 # Threads that were on a CPU with a great index, and metadata with 100,000 CPUs: memory and time follow the
 # size of the trace. (The sanitizers need address space.)
 python3 - "$T/cpus" <<'END'

@@ -259,10 +259,10 @@ static int finish(const struct walk *w, const struct intervals *intervals)
 	for (size_t i = 0; i < flame->nnames; i++) {
 		struct flame_name *name = &flame->names[i];
 
-		if (!name->label)
-			function_names(w->report->source, &name->function, &name->label,
-				       &name->type);
-		if (!name->label)
+		if (name->label)
+			continue; /* a group */
+		function_names(w->report->source, &name->function, &name->label, &name->type);
+		if (!name->label || !name->type)
 			return -ENOMEM;
 	}
 	for (size_t i = flame->nframes; i-- > 0;) {

@@ -20,7 +20,9 @@ enum catalog_action function_event(const struct event *ev, struct function *call
 			return ACTION_NONE;
 		call->value = get_i64(ev->payload);
 		call->type = get_i32(ev->payload + 8);
-		if (call->type == MARK_TYPE_LOST || (ev->value != '[' && ev->value != ']'))
+		/* types below 0 are those of models; no mark has one */
+		if (call->type < 0 || call->type == MARK_TYPE_LOST ||
+		    (ev->value != '[' && ev->value != ']'))
 			return ACTION_NONE;
 		return ev->value == '[' ? ACTION_PUSH : ACTION_POP;
 	}
