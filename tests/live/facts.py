@@ -38,8 +38,13 @@ class Event:
     def ints(self, layout):
         """The payload as little-endian numbers; "" events give ()."""
         size = struct.calcsize("<" + layout)
-        check(len(self.data) == size, self.mcv, "has", len(self.data), "bytes, not", size)
-        return struct.unpack("<" + layout, self.data) if len(self.data) == size else None
+        known = len(self.data) - self._unknown_bytes(size)
+        check(known == size, self.mcv, "has", len(self.data), "bytes, not", size)
+        return struct.unpack("<" + layout, self.data[:size]) if known == size else None
+
+    def _unknown_bytes(self, size):
+        """Bytes of the length of the unknown time that ends here (event-mapping.md, "Losses"), after `size` others."""
+        return 8 if self.mcv in ("OHp", "OHw", "OHr", "OHe", "KCO", "KCI") and len(self.data) == size + 8 else 0
 
     def __repr__(self):
         return f"{self.mcv}@{self.clock}"
