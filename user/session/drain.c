@@ -68,16 +68,17 @@ static uint64_t time_without_cpu(const struct drain *drain)
 	return strtoull(end, NULL, 10);
 }
 
-/* Keeps the longest time between two reads of the rings after which one had overflown. */
-static void note_delay(struct drain *drain, uint64_t now, double fullest)
+/* Keeps the longest time between two reads of the rings after which one had overflown. `before` is a
+ * clock before this read: the process may be stopped beside any line. */
+static void note_delay(struct drain *drain, uint64_t before, double fullest)
 {
-	struct drain_delay delay = {.ns = now - drain->read_clock};
+	struct drain_delay delay = {.ns = clock_now() - drain->read_clock};
 	uint64_t without_cpu = time_without_cpu(drain);
 
 	delay.without_cpu_ns = without_cpu - drain->without_cpu_ns;
-	if (fullest >= OVERFLOWN && drain->read_clock && delay.ns > drain->delay.ns)
+	if (fullest >= OVERFLOWN && delay.ns > drain->delay.ns)
 		drain->delay = delay;
-	drain->read_clock = now;
+	drain->read_clock = before;
 	drain->without_cpu_ns = without_cpu;
 }
 
@@ -231,6 +232,7 @@ int drain_start(struct drain *drain)
 	int err;
 
 	lock_init(&drain->lock);
+	drain->read_clock = clock_now();
 	drain->interval_us = INTERVAL_MIN_US;
 	drain->interval_max_us = longest_interval(drain->rings);
 	drain->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
