@@ -46,8 +46,7 @@ Findings, the most expensive first
 1. victim (11) waited 30.0 % of 1.000 s for a CPU: 300.000 ms; noisy\x1b[31m (20) ran on CPU 0 for
    250.000 ms
      ovni-report preempt --tid 11 ovni
-2. victim (11) waited 30.0 % of 1.000 s for a CPU: 300.000 ms; its CPU was idle for 50.000 ms of
-   that
+2. victim (11), in the same waits: its CPU was idle for 50.000 ms of that
      ovni-report latency --tid 11 ovni
 3. the hypervisor took 30.000 ms of 1.000 s (3.0 %) from CPU 0: run times there contain it
      ovni-report cpu ovni

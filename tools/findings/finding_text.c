@@ -57,6 +57,28 @@ struct words {
 	char *who, *other;
 };
 
+/* True for the kinds of wait_text(). */
+static bool is_wait(enum finding_kind kind)
+{
+	return kind == FINDING_SHARED || kind == FINDING_RANKS_SHARE || kind == FINDING_NEIGHBOUR ||
+	       kind == FINDING_KERNEL || kind == FINDING_IDLE || kind == FINDING_UNKNOWN;
+}
+
+/* True if an earlier finding names other threads that had the CPU in the same waits. */
+static bool follows_same_waits(const struct overview *o, const struct finding *finding)
+{
+	const struct findings *f = &o->findings;
+
+	for (size_t i = 0; i < f->n && &f->list[i] != finding; i++) {
+		const struct finding *before = &f->list[i];
+
+		if (is_wait(before->kind) && before->who.kind == finding->who.kind &&
+		    before->who.stream == finding->who.stream)
+			return true;
+	}
+	return false;
+}
+
 static char *wait_text(const struct overview *o, const struct finding *finding,
 		       const struct words *w)
 {
@@ -65,7 +87,9 @@ static char *wait_text(const struct overview *o, const struct finding *finding,
 	bool most_of_all = *w->other && n[NUMBER_RUN] >= n[NUMBER_BY] / 10 * 9;
 	const char *them;
 
-	if (finding_has(finding, NUMBER_THREADS))
+	if (follows_same_waits(o, finding))
+		begin = xasprintf("%s, in the same waits", w->who);
+	else if (finding_has(finding, NUMBER_THREADS))
 		begin = xasprintf(
 			"%s: its threads waited %s for a CPU (%.1f %% of their time, %" PRId64
 			" %s for more than %d %%)",
@@ -125,7 +149,7 @@ static char *wait_text(const struct overview *o, const struct finding *finding,
 		break;
 	}
 	if (begin && end)
-		text = xasprintf("%s; %s", begin, end);
+		text = xasprintf("%s%s %s", begin, follows_same_waits(o, finding) ? ":" : ";", end);
 	free(begin);
 	free(end);
 	return text;
