@@ -60,7 +60,8 @@ sleepers = [line for line in lines if "sleeps" in line]
 check(len(sleepers) == 4, "sleepers:", lines)
 for line in sleepers:
     thread = trace.thread(line["tid"])
-    check(len(thread.leaves("sleeping")) >= line["sleeps"], thread, thread.stays)
+    # nearly all: a virtual machine may not report each switch (live/sleepers judges that)
+    check(len(thread.leaves("sleeping")) > 0.9 * line["sleeps"], thread, len(thread.leaves("sleeping")), line)
     check(all(a.clock <= b.clock for a, b in zip(thread.events, thread.events[1:])), thread, "goes back")
 E
 	"$B/bin/ovni-info" $name >info.log || complain "ovni-info: $(cat info.log)"
