@@ -61,7 +61,11 @@ def picture(root, names):
     frames = [node for node in root.iter() if node.get("data-ns")]
     total = int(frames[0].get("data-ns"))
     spans, seen = [], set()
-    assert total == sum(int(frame.get("data-own")) for frame in frames)
+    # "3 frames of less than 1/12000 of the time are not drawn"; with the frames inside of them
+    note = next(filter(None, (re.match(r"(\d+) frames? of less than 1/(\d+) ", node.text or "") for node in root.iter())), None)
+    small = int(note.group(1)) if note else 0
+    missing = total - sum(int(frame.get("data-own")) for frame in frames)
+    assert 0 <= missing <= (small * total / int(note.group(2)) if note else 0), (missing, small, total)
     for frame in frames:
         rect, text = [next(node for node in frame if node.tag.endswith(tag)) for tag in ("rect", "text")]
         begin, ns, depth = (int(frame.get(key)) for key in ("data-from", "data-ns", "data-depth"))
@@ -74,8 +78,8 @@ def picture(root, names):
         assert not beside, (frame.attrib, beside)
         spans.append((begin, begin + ns, depth))
         seen.add(text.get("data-name"))
-    assert {name.replace("\uffff", "?") for name in names} <= seen, (names, seen)
-    print("%d frames" % len(frames))
+    assert len({name.replace("\uffff", "?") for name in names} - seen) <= small, (names, seen, small)
+    print("%d frames, %d too small" % (len(frames), small))
 
 
 called = compare()
