@@ -43,8 +43,12 @@ class Event:
         return struct.unpack("<" + layout, self.data[:size]) if known == size else None
 
     def _unknown_bytes(self, size):
-        """Bytes of the length of the unknown time that ends here (event-mapping.md, "Losses"), after `size` others."""
-        return 8 if self.mcv in ("OHp", "OHw", "OHr", "OHe", "KCO", "KCI") and len(self.data) == size + 8 else 0
+        return 8 if self.ends_unknown() and len(self.data) == size + 8 else 0
+
+    def ends_unknown(self):
+        """Its last 8 bytes are the length of a time that is not known (event-mapping.md, "Losses")."""
+        sizes = {"OHp": 6, "OHw": 4, "OHr": 0, "OHe": 0, "KCO": 6, "KCI": 4}
+        return self.mcv in sizes and len(self.data) == sizes[self.mcv] + 8
 
     def __repr__(self):
         return f"{self.mcv}@{self.clock}"
