@@ -45,27 +45,38 @@ both() { # process | all | -C CPU, WORKLOAD...
 
 # With -C, a thread that goes elsewhere is unknown to both until it is back.
 [ "$(nproc)" -gt 1 ] && hop='-C 1 hopper -n 200' || hop=
+# A scheduler clock that a virtual machine holds back gives one of the two another wait: what differs is
+# recorded anew, since a mistake of ours comes again.
+agree() { # [PID]
+	python3 "$S/tests/live/stats.py" full sum.stats.json "$@" >agreed 2>&1
+}
 for workload in 'process pingpong -n 3000' 'process hopper -n 200' 'process threads -n 50' \
 	'process processes -n 20' 'process sleepers' 'process execs' ${hop:+"$hop"}; do
+	unlike=0
 	for ((try = 0; try < 8; try++)); do
 		# shellcheck disable=SC2086 # words
-		both $workload && break
+		both $workload || continue
+		agree && break
+		cat agreed
+		[ $((++unlike)) -lt 3 ] || break
 	done
 	[ $try -lt 8 ] || skip "PID 1 gets in the way of every run"
 	judge full
 	expect "$workload: summary writes one file" [ "$(echo sum*)" = "sum.log sum.stats.json" ]
-	python3 "$S/tests/live/stats.py" full sum.stats.json ||
-		complain "$workload: the modes do not agree"
+	[ $unlike -lt 3 ] || complain "$workload: the modes do not agree, three times"
 	"$B/bin/ovni-check" --strict full >check.log 2>&1 || complain "$workload: $(cat check.log)"
 	grep -q 'stats.json' check.log && complain "$workload: not held against the streams: $(cat check.log)"
 done
 for workload in 'all pingpong -n 3000' 'all threads -n 50'; do
+	unlike=0
 	for ((try = 0; try < 8; try++)); do
 		# shellcheck disable=SC2086 # words
-		both $workload && break
+		both $workload || continue
+		agree "$target" && break
+		cat agreed
+		[ $((++unlike)) -lt 3 ] || break
 	done
 	[ $try -lt 8 ] || skip "PID 1 gets in the way of every run"
-	python3 "$S/tests/live/stats.py" full sum.stats.json "$target" ||
-		complain "$workload: the modes do not agree"
+	[ $unlike -lt 3 ] || complain "$workload: the modes do not agree, three times"
 done
 finish
