@@ -115,9 +115,7 @@ struct tables {
 	struct thread_times times;
 	struct cpu_times cpu_times;
 	struct track *tracks;
-	struct function *functions; /* in the order of their first use */
-	size_t nfunctions;
-	struct hash by_function;
+	struct function_list functions;
 };
 
 static int put(struct tables *t, enum export_table table, const union cell *row)
@@ -329,24 +327,6 @@ static int follow_move(struct tables *t, const struct intervals *walk, uint32_t 
 
 /* ---- calls ---- */
 
-static int64_t number_of(struct tables *t, const struct function *function)
-{
-	uint32_t *at = hash_at(&t->by_function, (struct hash_key){.a = (uint64_t)function->value,
-								  .c = (uint32_t)function->type});
-	struct function *new;
-
-	if (!at)
-		return -1;
-	if (*at != HASH_NONE)
-		return *at;
-	new = ARRAY_ADD(t->functions, t->nfunctions);
-	if (!new)
-		return -1;
-	*new = *function;
-	*at = (uint32_t)(t->nfunctions - 1);
-	return *at;
-}
-
 static int put_region(struct tables *t, uint32_t stream, size_t depth, int64_t clock, bool returned)
 {
 	const struct open_call *call = &t->tracks[stream].calls[depth];
@@ -375,7 +355,7 @@ static int enter_call(struct tables *t, uint32_t stream, const struct function *
 	struct track *track = &t->tracks[stream];
 	struct open_call *calls =
 		stack_more(track->calls, track->depth, &track->room, sizeof(*calls));
-	int64_t number = number_of(t, function);
+	int64_t number = function_number(&t->functions, function);
 	struct open_call *call;
 
 	if (calls)
@@ -613,7 +593,7 @@ static int put_processes(struct tables *t)
 
 static int put_function(struct tables *t, uint32_t number)
 {
-	const struct function *f = &t->functions[number];
+	const struct function *f = &t->functions.list[number];
 	char *label = NULL, *title = NULL, value[24], type[24];
 	union cell row[] = {{.number = number}, {.text = NULL}, {.text = NULL}};
 	int err;
@@ -745,7 +725,7 @@ static int finish(struct tables *t, const struct intervals *walk)
 	err = put_processes(t);
 	if (err)
 		return err;
-	for (uint32_t i = 0; i < t->nfunctions; i++) {
+	for (uint32_t i = 0; i < t->functions.n; i++) {
 		err = put_function(t, i);
 		if (err)
 			return err;
@@ -790,8 +770,7 @@ out:
 	for (size_t i = 0; t.tracks && i < n; i++)
 		free(t.tracks[i].calls);
 	free(t.tracks);
-	free(t.functions);
-	hash_free(&t.by_function);
+	function_list_free(&t.functions);
 	cpu_times_fini(&t.cpu_times);
 	thread_times_fini(&t.times);
 	subjects_fini(&t.subjects);

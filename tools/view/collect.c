@@ -371,24 +371,6 @@ static int take_end(void *arg, const struct intervals *intervals, const struct i
 
 /* ---- calls ---- */
 
-static int64_t number_of(struct collect *c, const struct function *function)
-{
-	uint32_t *at = hash_at(&c->by_function, (struct hash_key){.a = (uint64_t)function->value,
-								  .c = (uint32_t)function->type});
-	struct function *new;
-
-	if (!at)
-		return -1;
-	if (*at != HASH_NONE)
-		return *at;
-	new = ARRAY_ADD(c->functions, c->nfunctions);
-	if (!new)
-		return -1;
-	*new = *function;
-	*at = (uint32_t)(c->nfunctions - 1);
-	return *at;
-}
-
 static int write_call(struct collect *c, uint32_t stream, const struct open_call *call,
 		      size_t depth, int64_t clock, bool returned)
 {
@@ -428,7 +410,7 @@ static int take_call(struct collect *c, uint32_t stream, const struct event *ev)
 		for (i = 0; i < t->depth && !inner; i++)
 			inner = function_same(&t->calls[i].function, &function);
 		calls = stack_more(t->calls, t->depth, &t->room, sizeof(*calls));
-		number = number_of(c, &function);
+		number = function_number(&c->functions, &function);
 		if (calls)
 			t->calls = calls;
 		if (!calls || number < 0)
@@ -482,7 +464,7 @@ static int write_gap(struct collect *c, uint32_t stream, int32_t index, int64_t 
 /* Remembers the type of a mark that sets values. */
 static int note_type(struct collect *c, int32_t type)
 {
-	uint32_t *at = hash_at(&c->by_function, (struct hash_key){.b = 1, .c = (uint32_t)type});
+	uint32_t *at = hash_at(&c->by_type, (struct hash_key){.c = (uint32_t)type});
 	int32_t *new;
 
 	if (at && *at != HASH_NONE)
@@ -683,9 +665,9 @@ void collect_fini(struct collect *c)
 	for (size_t i = 0; c->threads && i < c->source->trace.nstreams; i++)
 		free(c->threads[i].calls);
 	free(c->threads);
-	free(c->functions);
+	function_list_free(&c->functions);
 	free(c->types);
-	hash_free(&c->by_function);
+	hash_free(&c->by_type);
 	columns_fini(&c->stays);
 	columns_fini(&c->calls);
 	columns_fini(&c->points);

@@ -40,11 +40,10 @@ struct collect {
 	struct columns stays, calls, points, gaps;
 	int64_t stay_at, call_at, point_at; /* clocks of the entries before */
 	struct thread_track *threads;	    /* of each stream */
-	struct function *functions;	    /* by number */
-	size_t nfunctions;
-	struct hash by_function; /* and of the types */
-	int32_t *types;		 /* of the marks that set values */
+	struct function_list functions;
+	int32_t *types; /* of the marks that set values */
 	size_t ntypes;
+	struct hash by_type;
 	struct density busy, runnable;
 	uint64_t limit;	     /* bytes of the sections */
 	int64_t first, last; /* clocks of the part in detail */

@@ -148,11 +148,11 @@ static void put_functions(const struct described *d, struct json *root)
 {
 	struct json *list = json_put_array(root, "functions");
 
-	for (size_t i = 0; i < d->collect->nfunctions; i++) {
+	for (size_t i = 0; i < d->collect->functions.n; i++) {
 		struct json *function = json_put_object(list, NULL);
 		char *label, *title;
 
-		function_names(d->source, &d->collect->functions[i], &label, &title);
+		function_names(d->source, &d->collect->functions.list[i], &label, &title);
 		put_name(function, "label", label);
 		put_name(function, "title", title);
 		free(label);

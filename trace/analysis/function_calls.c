@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/base/array.h"
+
 /* A state of a model: its stack and its value there. Several events may enter it. */
 static int64_t state_of(const struct catalog_event *event)
 {
@@ -32,6 +34,31 @@ enum catalog_action function_event(const struct event *ev, struct function *call
 	call->value = state_of(event);
 	call->type = -ev->model;
 	return event->action;
+}
+
+int64_t function_number(struct function_list *functions, const struct function *function)
+{
+	uint32_t *at =
+		hash_at(&functions->numbers, (struct hash_key){.a = (uint64_t)function->value,
+							       .c = (uint32_t)function->type});
+	struct function *new;
+
+	if (!at)
+		return -1;
+	if (*at != HASH_NONE)
+		return *at;
+	new = ARRAY_ADD(functions->list, functions->n);
+	if (!new)
+		return -1;
+	*new = *function;
+	*at = (uint32_t)(functions->n - 1);
+	return *at;
+}
+
+void function_list_free(struct function_list *functions)
+{
+	free(functions->list);
+	hash_free(&functions->numbers);
 }
 
 static void name_state(const struct function *f, char **label, char **title)

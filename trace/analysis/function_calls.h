@@ -10,6 +10,7 @@
 #ifndef TRACE_ANALYSIS_FUNCTION_CALLS_H
 #define TRACE_ANALYSIS_FUNCTION_CALLS_H
 
+#include "trace/base/hash.h"
 #include "trace/catalog/catalog.h"
 #include "trace/ovni/trace.h"
 
@@ -34,6 +35,17 @@ static inline bool function_same_type(const struct function *a, const struct fun
 {
 	return a->type == b->type && (a->type >= 0 || a->value >> 32 == b->value >> 32);
 }
+
+/* Functions with numbers, in the order of their first use. Zeroed: none. */
+struct function_list {
+	struct function *list;
+	size_t n;
+	struct hash numbers;
+};
+
+/* The number of a function, which is added if it is new; -1 without memory, without a message. */
+int64_t function_number(struct function_list *functions, const struct function *function);
+void function_list_free(struct function_list *functions);
 
 /* The label of a function and the title of its type, from the first stream that has them; for
  * free(). NULL without memory. */
