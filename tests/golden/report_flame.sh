@@ -125,7 +125,8 @@ END
 status=0; report flame lossy >got || status=$?
 { [ $status = 3 ] && grep -q 'lost 5 events' said; } || fail "an incomplete trace: status $status"
 # Options of flame are for flame.
-for wrong in 'latency --svg' 'func --time cpu' 'flame --json' 'flame --csv' 'flame --top 3'; do
+for wrong in 'latency --svg' 'func --time cpu' 'flame --svg --html' 'flame --json' 'flame --csv' \
+	'flame --top 3'; do
 	# shellcheck disable=SC2086
 	status=0; report $wrong trace >/dev/null || status=$?
 	[ $status = 2 ] || fail "$wrong: status $status"

@@ -121,19 +121,14 @@ static bool is_flame(const void *settings)
 	return ((const struct options *)settings)->kind == &report_flame;
 }
 
-static int set_svg(const struct cli_option *option, const char *text, void *to)
+static int choose_flame_form(const struct cli_option *option, const char *text, void *to)
 {
-	(void)option;
-	(void)text;
-	*(enum flame_form *)to = FLAME_SVG;
-	return 0;
-}
+	enum flame_form form = strcmp(option->name, "svg") == 0 ? FLAME_SVG : FLAME_HTML;
+	enum flame_form *chosen = to;
 
-static int set_html(const struct cli_option *option, const char *text, void *to)
-{
-	(void)option;
-	(void)text;
-	*(enum flame_form *)to = FLAME_HTML;
+	if (*chosen && *chosen != form)
+		return cli_refuse(option, text, "--svg and --html exclude each other");
+	*chosen = form;
 	return 0;
 }
 
@@ -181,8 +176,8 @@ static const struct cli_option cli_options[] = {
 	 .holds = is_wake, .rule = "only wake has periods"},
 	{"time", 0, NULL, cli_choice, TO(flame_time), "flame: the time to add up [wall]",
 	 .choices = time_names, NEEDS_FLAME},
-	{"svg", 0, NULL, set_svg, TO(flame_form), "flame: print a picture", NEEDS_FLAME},
-	{"html", 0, NULL, set_html, TO(flame_form),
+	{"svg", 0, NULL, choose_flame_form, TO(flame_form), "flame: print a picture", NEEDS_FLAME},
+	{"html", 0, NULL, choose_flame_form, TO(flame_form),
 	 "flame: print a page to enlarge frames and search in", NEEDS_FLAME},
 	{"comm", 0, "GLOB", filter_add_comm, TO(filter),
 	 "only threads with such a name, as 'worker*'", NEEDS_THREADS},
