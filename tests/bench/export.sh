@@ -13,15 +13,7 @@ T=$(mktemp -d "${SHM:-/dev/shm}/export-bench.XXXXXX")
 trap 'rm -rf "$T"' EXIT
 make -s "B=$B" "$B/bin/ovni-emu" "$B/bin/ovni-export" "$B/tests/bench/generate"
 
-measured() { # COMMAND...: prints seconds, seconds of CPU and MiB
-	python3 - "$@" <<'END'
-import resource, subprocess, sys, time
-start = time.monotonic()
-subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-use = resource.getrusage(resource.RUSAGE_CHILDREN)
-print("%.2f s, %.2f s of CPU, %d MiB" % (time.monotonic() - start, use.ru_utime + use.ru_stime, use.ru_maxrss >> 10))
-END
-}
+measured() { python3 tests/bench/measured.py "$@"; }
 
 for kind in sched wide; do
 	"$B/tests/bench/generate" $kind "$events" "$T/$kind" >/dev/null

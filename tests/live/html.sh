@@ -10,10 +10,7 @@ set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
 
-P=$(mktemp -d /tmp/ovni-public.XXXXXX) || exit 1
-trap 'rm -rf "$P"' EXIT
-mkdir "$P/bin" && install -m 755 "$RECORDER" "$B/bin/ovni-view" "$WORKLOADS/sleepers" "$WORKLOADS/storm" "$P/bin"
-chmod 755 "$P" "$P/bin" && chown 65534:65534 "$P"
+make_public "$RECORDER" "$B/bin/ovni-view" "$WORKLOADS/sleepers" "$WORKLOADS/storm"
 record_page() { # NAME OPTION...: leaves $status
 	local name=$1
 	shift

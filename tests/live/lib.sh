@@ -23,6 +23,8 @@
 #   needs_room_for_threads N PREFIX
 #       skips the test unless N more threads may live; makes $shm, a folder in memory whose name begins
 #       with PREFIX, for traces of so many files and directories. The test removes it.
+#   make_public PROGRAM...
+#       makes $P, a folder of the user 65534 with the programs in $P/bin; removed at the end of the test
 #   longer LONG SHORT   prints LONG in make check-long, else SHORT
 #   finish              ends the test: status 1 if anything was wrong
 #
@@ -53,6 +55,13 @@ needs_room_for_threads() { # N PREFIX
 	[ "$(threads_left /proc/sys/kernel/pid_max)" -gt "$1" ] &&
 		[ "$(threads_left /proc/sys/kernel/threads-max)" -gt "$1" ] || skip "no room for $1 more threads here"
 	shm=$(mktemp -d "/dev/shm/$2.XXXXXX") || skip "there is no /dev/shm"
+}
+
+make_public() { # PROGRAM...
+	P=$(mktemp -d /tmp/ovni-public.XXXXXX) || exit 1
+	trap 'rm -rf "$P"' EXIT
+	mkdir "$P/bin" && install -m 755 "$@" "$P/bin"
+	chmod 755 "$P" "$P/bin" && chown 65534:65534 "$P"
 }
 
 complain() {
