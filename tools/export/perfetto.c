@@ -325,7 +325,8 @@ static void create_thread(struct exporter *x, const struct intervals *intervals,
 	name_thread(x, (uint32_t)child, ev->clock + 1);
 }
 
-/* The thread of a stream has ended: its id is free, that of a process once all its threads are. */
+/* The thread of a stream has ended: its tid is free. So is the pid once all threads of the process
+ * have ended. */
 static void end_thread(struct exporter *x, uint32_t stream, int64_t clock)
 {
 	struct subject_thread *thread = &x->subjects.threads[stream];
@@ -367,7 +368,7 @@ static void follow(struct exporter *x, const struct intervals *intervals, uint32
 		return;
 	if (now->on && now->interval.cpu >= 0)
 		cpu = perfetto_sched_cpu(&x->sched, stream, now->interval.cpu);
-	/* a window closes: the thread is brought to its end, and nobody has woken it */
+	/* the last events of a stream end the thread with the window; they are no wake-up */
 	if (now->on && cpu == NO_SUBJECT && t->woken && t->woken_at == clock)
 		t->woken = false;
 	if (cpu == t->cpu)

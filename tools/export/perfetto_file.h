@@ -36,9 +36,9 @@ enum packet_field {
 
 #define CLOCK_MONOTONIC_ID 3
 #define CLOCK_BOOT_ID	   6
-#define CLOCK_SEQUENCE_ID  64 /* the first one that is of a sequence */
-#define FLAG_BEGIN	   1  /* the state of the sequence begins anew */
-#define FLAG_NEEDED	   2  /* the packet needs it */
+#define CLOCK_SEQUENCE_ID  64 /* the first id for a clock of one sequence alone */
+#define FLAG_BEGIN	   1  /* the sequence forgets its names and defaults */
+#define FLAG_NEEDED	   2  /* the packet is read only if the state of the sequence is known */
 
 int perfetto_file_open(struct perfetto_file *file, const char *path)
 	__attribute__((warn_unused_result));

@@ -829,8 +829,8 @@ static int handle_birth(struct culprits *c, const struct intervals *intervals, u
 	return 0;
 }
 
-/* Whether the state of the thread during the wait that begins now was recorded: the next event of
- * its state shows it. A wait that lasts longer than the open part of the stream counts as recorded.
+/* True if the thread is known to wait until its next event: no switch of it is missing before. A
+ * wait that lasts longer than the open part of the stream counts as recorded.
  */
 static bool wait_recorded(const struct stream *stream)
 {

@@ -26,9 +26,9 @@ enum wait_cause {
 bool wait_cause_now(const struct intervals *intervals, uint32_t stream, enum wait_cause *cause);
 
 /* The CPU on whose queue the thread of a stream begins to wait after the present event, which is
- * the last one of the stream; `cpu` is that of its state. Of a wake-up, the scheduler chooses it
- * then; and the stopper moves a thread at once. A thread that is moved later waits on its old CPU
- * till its OAs. */
+ * the last one of the stream; `cpu` is the CPU of its state. At a wake-up the scheduler chooses the
+ * CPU at once, and the stopper moves a thread at once. A thread that is moved later waits on its
+ * old CPU until its OAs. */
 int32_t wait_cpu(const struct intervals *intervals, uint32_t stream, enum wait_cause cause,
 		 int32_t cpu);
 
