@@ -68,8 +68,8 @@ examples() { # PAGE PROGRAM: the arguments of each example
 	sed -n '/^\.Sh EXAMPLES/,/^\.Sh EXIT/p' "$1" | sed -n "s/^\.Dl [#\$] $2 //p"
 }
 cd "$T"
-printf '#!/bin/sh\n' >solver
-chmod +x solver
+printf '#!/bin/sh\n' | tee solver >mpirun
+chmod +x solver mpirun
 python3 "$S/tests/golden/cfgtrace.py" "$T/ovni"
 
 n=0
@@ -95,7 +95,7 @@ while read -r line; do
 	dry=--dry-run
 	[[ $line != doctor* ]] || dry= # it records nothing anyway
 	# shellcheck disable=SC2086 # words of a command
-	PATH=$B/bin:$PATH "$B/bin/ovni-bpf" $dry $line >out 2>&1 || {
+	PATH=$B/bin:$PATH:$T "$B/bin/ovni-bpf" $dry $line >out 2>&1 || {
 		cat out
 		echo "fails: ovni-bpf $line"
 		exit 1
