@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # docs/cookbook.md: for each of its problems, a program that has it, recorded with the command of
-# the recipe. The overview must name the cause, with numbers within 2 % of the program's own count,
-# or name the limit of the trace. Other load on the machine may be a culprit, too: each number is
-# compared with the same thread's own.
+# the recipe. The overview must name the cause, with numbers within 2 % of the program's own count;
+# time that the trace calls unknown, or that a hypervisor stole, may be missing or added. Other load on
+# the machine may be a culprit, too: each number is compared with the same thread's own.
 # needs: root alone
 # long: records eleven programs; live/overview names the main causes
 set -u
@@ -17,48 +17,25 @@ renice -n -20 -p $$ >/dev/null || skip "the test needs a high priority"
 [ ! -e /proc/self/autogroup ] || echo -20 >/proc/self/autogroup
 [ -r /proc/self/schedstat ] || skip "this kernel does not say how long a thread waited for a CPU"
 
-judged=0
-
-# Some virtual machines do not report all switches; the recorder counts such time of a thread, or of
-# the CPU that it waits for, as unknown. A hypervisor that takes much of a CPU delays threads that
-# would not wait otherwise. Records again, a few times, if that befell the threads of the program.
-stolen() { awk '$1 == "cpu" { printf "%.0f", $9 * 10000000 }' /proc/stat; }
-record_known() { # NAME COMMAND...
-	local name=$1 i before
-	shift
-	for i in 1 2 3 4; do
-		rm -rf "$name" "$name.report"
-		before=$(stolen)
-		"$@" </dev/null
-		"$B/bin/ovni-report" counters "$name" --json >"$name.counters" &&
-			"$B/bin/ovni-report" preempt "$name" --json >"$name.culprits" &&
-			python3 - "$name" $(($(stolen) - before)) <<-'P' && return
-			import json, re, sys
-			name, stolen = sys.argv[1], int(sys.argv[2])
-			numbers = set(re.findall(r"=(\d+)", open(name + ".report").read()))
-			tid = lambda label: re.search(r"\((\d+)\)$", label)
-			lives = {}
-			for row in json.load(open(name + ".counters")):
-			    n = tid(row["thread"])
-			    if not n or n[1] not in numbers:
-			        continue
-			    lives[n[1]] = row["life"]
-			    if row["unknown"] > 0.005 * row["life"]:
-			        sys.exit(f"{row['thread']}: {row['unknown']} of {row['life']} ns are unknown")
-			for row in json.load(open(name + ".culprits")):
-			    n = tid(row["victim"])
-			    if row["culprit"] == "not recorded" and n and n[1] in lives and row["ran"] > 0.005 * lives[n[1]]:
-			        sys.exit(f"{row['victim']} waited {row['ran']} ns for unknown threads")
-			if lives and stolen > 0.05 * max(lives.values()):
-			    sys.exit(f"the hypervisor took {stolen} ns of the CPUs")
-			P
-	done
-	echo "$name: not judged: the kernel did not report all switches, or the hypervisor took the CPUs"
-	return 1
+# Records with COMMAND, and compares its overview by the lines of Python on standard input. Unknown and
+# stolen time widen what is right (recipes.py); if a number is wrong, the program is recorded again.
+recipe() { # NAME COMMAND...
+	{ echo "from recipes import *"; cat; echo "verdict()"; } >"$1.py"
+	echo "== $1"
+	attempts 4 once "$@"
 }
 
-# Records `problems NAME ARG...`, and compares its overview by the lines of Python on standard input.
-recipe() { # NAME [OPTION...] -- [ARG...]
+once() { # NAME COMMAND...
+	rm -rf "$1" "$1.report"
+	"${@:2}" </dev/null
+	"$B/bin/ovni-report" "$1" --json >"$1.json" || complain "$1: ovni-report ended with $?"
+	"$B/bin/ovni-report" why "$1" --json -n 0 >"$1.why" || complain "$1: ovni-report why ended with $?"
+	"$B/bin/ovni-report" preempt "$1" --json -n 0 >"$1.culprits" || complain "$1: ovni-report preempt ended with $?"
+	python3 "$1.py" "$1" || complain "$1: the overview"
+}
+
+# Records `problems NAME ARG...`.
+problem() { # NAME [OPTION...] -- [ARG...]
 	local name=$1 options=()
 	shift
 	while [ "$1" != -- ]; do
@@ -66,86 +43,75 @@ recipe() { # NAME [OPTION...] -- [ARG...]
 		shift
 	done
 	shift
-	echo "== $name"
-	record_known "$name" record "$name" command "${options[@]}" -- problems "$name" "$@" && compare "$name"
+	recipe "$name" record "$name" command "${options[@]}" -- problems "$name" "$@"
 }
 
-compare() { # NAME
-	{ echo "from recipes import *"; cat; echo "verdict()"; } >"$1.py"
-	"$B/bin/ovni-report" "$1" --json >"$1.json" || complain "$1: ovni-report ended with $?"
-	python3 "$1.py" "$1" || complain "$1: the overview"
-	judged=$((judged + 1))
-}
-
-recipe imbalance -- <<'P'
-ran = [line["ran"] for line in lines if "ran" in line]
-n = finding("imbalance", pid=said["main"], by=[line["tid"] for line in lines if line.get("ran") == max(ran)][0])
-near("the busiest thread", n["most_ns"], max(ran))
-near("the mean", n["mean_ns"], sum(ran) / len(ran))
-check(n["threads"] == len(ran), n["threads"], "threads in the team")
+problem imbalance -- <<'P'
+team = {line["tid"]: line["ran"] for line in lines if "ran" in line}
+most = max(team, key=team.get)
+n = finding("imbalance", pid=said["main"], by=most)
+ran("the busiest thread", n["most_ns"], team[most], [most])
+ran("the sum", n["mean_ns"] * len(team), sum(team.values()), team)
+check(n["threads"] == len(team), n["threads"], "threads in the team")
 P
 
-recipe convoy --api pthread -- -r 30 <<'P'
+problem convoy --api pthread -- -r 30 <<'P'
+team = [line["tid"] for line in lines if "held" in line]
 n = finding("lock", pid=said["main"])
-near("asleep for the mutex", n["time_ns"], total("slept"))
-near("sleeps", n["count"], total("sleeps"))
+slept("asleep for the mutex", n["time_ns"], total("slept"), team)
+times("sleeps", n["count"], total("sleeps"), team)
 check(n["threads"] == 4, n["threads"], "threads held it")
-check(n["asleep_ns"] > 0.8 * n["by_ns"], "the holders slept", n["asleep_ns"], "of", n["by_ns"])
+check(n["asleep_ns"] > 0.8 * n["by_ns"] - unknown(team), "the holders slept", n["asleep_ns"], "of", n["by_ns"])
 P
 
-recipe oversubscription -a -- <<'P'
+problem oversubscription -a -- <<'P'
+team = [line["tid"] for line in lines if "waited" in line]
 n = finding("shared-cpu", pid=said["main"])
-near("waits for a CPU", n["time_ns"], total("waited"))
-near("for threads of the same process", n["by_ns"], 3 * total("ran"))
+waited("waits for a CPU", n["time_ns"], total("waited"), team)
+ran("for threads of the same process", n["by_ns"], 3 * total("ran"), team, 3)
 P
 
-recipe neighbour -a -- <<'P'
+problem neighbour -a -- <<'P'
 n = finding("neighbour", who=said["latcrit"], by=said["noisy"])
-near("waits for a CPU", n["time_ns"], said["waited"])
-near("the neighbour ran meanwhile", n["run_ns"], said["ran"])
+waited("waits for a CPU", n["time_ns"], said["waited"], [said["latcrit"]])
+ran("the neighbour ran meanwhile", n["run_ns"], said["ran"], [said["latcrit"], said["noisy"]])
 P
 
-recipe inversion --api pthread -- -r 15 <<'P'
-of = lambda name: [line for line in lines if name in line][0]
-n = finding("inversion", by=of("low")["low"])
-near("asleep for the mutex", n["time_ns"], of("high")["slept"])
-near("the holder waited", n["wait_ns"], of("low")["waited"])
-near("the holder ran", n["run_ns"], of("low")["ran"])
-n = finding("shared-cpu", who=of("low")["low"], by=of("middle")["middle"])
-near("the culprit ran", n["run_ns"], of("middle")["ran"])
+problem inversion --api pthread -- -r 15 <<'P'
+high, middle, low = ([line for line in lines if name in line][0] for name in ("high", "middle", "low"))
+n = finding("inversion", by=low["low"])
+slept("asleep for the mutex", n["time_ns"], high["slept"], [high["high"]])
+waited("the holder waited", n["wait_ns"], low["waited"], [low["low"]])
+ran("the holder ran", n["run_ns"], low["ran"], [low["low"]])
+n = finding("shared-cpu", who=low["low"], by=middle["middle"])
+ran("the culprit ran", n["run_ns"], middle["ran"], [low["low"], middle["middle"]])
 P
 
 WORKLOAD_REPORT=none "$WORKLOADS/problems" data || complain "there is no file to read"
-recipe io -a -- <<'P'
+problem io -a -- <<'P'
 n = finding("io", who=said["tid"])
-near("sleeps", n["count"], said["sleeps"])
-near("asleep", n["time_ns"], said["slept"])
+times("sleeps", n["count"], said["sleeps"], [said["tid"]])
+slept("asleep", n["time_ns"], said["slept"], [said["tid"]])
 P
 
-# Much of the time is spent in the kernel, where the hypervisor takes some of it.
-record_faults() {
-	local before
-	before=$(stolen)
-	record faults command -a -- problems faults
-	echo "stolen=$(($(stolen) - before))" >>faults.report
-}
-echo "== faults"
-record_known faults record_faults && compare faults <<'P'
+problem faults -a -- <<'P'
 n = finding("io", who=said["tid"])
-near("sleeps", n["count"], said["sleeps"])
+times("sleeps", n["count"], said["sleeps"], [said["tid"]])
 print("  major faults:", said["faults"], "(some find their page read already)")
 # to leave a CPU and to come back takes 1 us, which is neither in the sleep nor in the CPU time
-between("asleep", n["time_ns"], said["slept"] - said["stolen"] - 1000 * said["sleeps"], said["slept"])
+between("asleep", n["time_ns"], said["slept"] - 1000 * said["sleeps"], said["slept"], [said["tid"]])
 P
 
-recipe jitter -a -- <<'P'
+problem jitter -a -- <<'P'
+who = [said["ticker"]]
 n = finding("jitter", who=said["ticker"])
-near("the worst period", n["most_ns"], said["worst"])
-near("waits for a CPU in it", n["wait_ns"], said["worst_waited"])
-near("late", n["time_ns"], said["late_ns"])
-check(n["count"] == said["late"], "late", n["count"], "times, not", said["late"])
+# where the thread gets the CPU in an unknown time, two periods are one
+near("the worst period", n["most_ns"], said["worst"], 0, unknown(who))
+waited("waits for a CPU in it", n["wait_ns"], said["worst_waited"], who)
+near("late", n["time_ns"], said["late_ns"], unknown(who), unknown(who))
+check(abs(n["count"] - said["late"]) <= (unknown(who) > 0), "late", n["count"], "times, not", said["late"])
 n = finding("neighbour", pid=said["main"], by=said["burst"])
-near("the culprit ran", n["run_ns"], said["waited"])
+ran("the culprit ran", n["run_ns"], said["waited"], [said["ticker"], said["burst"]])
 P
 
 . "$S/tests/live/cpu_group.sh"
@@ -161,27 +127,26 @@ if find_group && { [ "$version" != 2 ] || [ -e "$group/cpu.max" ]; } && set_quot
 		record_output quota -- ./enter
 		echo "throttled=$(($(throttled_ns) - before))" >>quota.report
 	}
-	echo "== quota"
-	record_known quota record_quota && compare quota <<-'P'
+	recipe quota record_quota <<-'P'
 	n = finding("quota", who=said["spinner"])
 	# the kernel leaves out how long the thread waited for a CPU after that
-	between("stopped", n["time_ns"], said["throttled"], said["stopped"])
+	between("stopped", n["time_ns"], said["throttled"], said["stopped"], [said["spinner"]])
 	P
 else
 	echo "no quota: no CPU controller of cgroups can be used here"
 fi
 
 if command -v mpicc >/dev/null && mpicc -O2 -o late_sender "$S/tests/workloads/runtimes/late_sender.c" 2>/dev/null; then
-	echo "== late sender"
 	launch=(mpirun --allow-run-as-root --oversubscribe -n 2 ./late_sender)
-	record_known late record_output late --api mpi -- "${launch[@]}" && compare late <<-'P'
+	recipe late record_output late --api mpi -- "${launch[@]}" <<-'P'
 	ranks = [[line for line in lines if line.get("rank") == r] for r in (0, 1)]
-	n = finding("late-rank", who=ranks[0][0]["pid"], by=ranks[1][0]["pid"])
+	late = ranks[1][0]["pid"]
+	n = finding("late-rank", who=ranks[0][0]["pid"], by=late)
 	calls = [(line["begin"], line["end"]) for line in ranks[0][1:]]
 	outside = [(a["end"], b["begin"]) for a, b in zip(ranks[1], ranks[1][1:])]
 	near("in MPI", n["time_ns"], sum(end - begin for begin, end in calls))
 	near("meanwhile the other one worked", n["by_ns"], sum(
-	    max(0, min(a, d) - max(b, c)) for b, a in calls for c, d in outside))
+	    max(0, min(a, d) - max(b, c)) for b, a in calls for c, d in outside), unknown([late]))
 	check(n["threads"] == 1, n["threads"], "ranks waited")
 	P
 else
@@ -191,5 +156,4 @@ fi
 # The time of interrupts is in no event: the overview says so.
 "$B/bin/ovni-report" neighbour >text && grep -q 'not recorded:.*the time of interrupts' <(tr '\n' ' ' <text) ||
 	complain "the overview does not say that interrupts are not recorded"
-[ $judged -ge 5 ] || [ $wrong -gt 0 ] || skip "$((10 - judged)) of 10 programs could not be judged"
 finish
