@@ -19,8 +19,8 @@ counted() { # NAME WORKLOAD [ARG...]
 	tracer=$!
 	wait_until grep -q ready "$1.ftrace" || skip "no ftrace: $(cat "$1.ftrace")"
 	record "$1" all -- "${@:2}"
-	kill -INT $tracer
-	wait $tracer || complain "$1: $(cat "$1.ftrace")"
+	kill -INT "$tracer"
+	wait "$tracer" || complain "$1: $(cat "$1.ftrace")"
 	facts "$1" <<'E'
 seen = {}
 data = open(name + ".seen", "rb").read()
@@ -69,6 +69,6 @@ E
 	rm -f "$1.seen"
 }
 
-counted idle sleepers -n 20 -s 200
-counted busy storm -n 8 -l 2000
+attempts 3 counted idle sleepers -n 20 -s 200
+attempts 3 counted busy storm -n 8 -l 2000
 finish

@@ -38,9 +38,10 @@ look() { # NAME/NUMBER, Python on standard input
 	python3 "${1%/*}.py" "$1" || complain "$1: facts"
 }
 
-# The end of the target saves the last 200 ms of some 900.
-record ended command --last 200ms -- switcher -n 4 -u 900000
-look ended/0001 <<'E'
+# The end of the target saves the last 200 ms of some 900, in which the machine must not stop.
+at_end() {
+	record ended command --last 200ms -- switcher -n 4 -u 900000
+	look ended/0001 <<'E'
 check(s["stopped_by"] == "target", s["stopped_by"])
 check(length >= 200_000_000, "only", length, "ns are kept")
 check(min(total("aged"), total("written")) > 100, total("aged"), "aged,", total("written"), "written")
@@ -52,6 +53,8 @@ for t in mine:
     check(t.events[0].mcv == "OHx" and t.events[0].clock == int(s["t0"]), t, t.events[0])
     check(len(t.leaves("sleeping")) > 20, t, "slept only", len(t.leaves("sleeping")), "times")
 E
+}
+attempts 3 at_end
 
 # The newest megabyte of much more, without a loss.
 record small command -v --last 1h,1M -- storm -n 4 -l 20000
@@ -111,9 +114,10 @@ for x in stays:  # of one just born the wait is not shown, of one that waits at 
 E
 
 # A function that is probed is a trigger; the functions that threads are in at T0 are open there.
-record called command --last 100ms --trigger raise_alarm \
-	-u "$WORKLOADS/switcher:steady,step,raise_alarm" -- switcher -n 2 -u 800000
-look called/0001 <<'E'
+called() {
+	record called command --last 100ms --trigger raise_alarm \
+		-u "$WORKLOADS/switcher:steady,step,raise_alarm" -- switcher -n 2 -u 800000
+	look called/0001 <<'E'
 from calls import tree
 check(s["stopped_by"] == "trigger", s["stopped_by"])
 words = s["trigger"].replace(",", "").split()  # thread TID of process PID reached FUNC at CLOCK
@@ -126,6 +130,8 @@ for t in mine:
     check([c.label for c in top] == ["steady"] and top[0].start == int(s["t0"]), t, "is in", top)
     check(len(top[0].calls) > 5, t, "has", len(top[0].calls), "steps")
 E
+}
+attempts 3 called
 expect "the end is saved, too" [ -d called/0002 ]
 judge called/0002
 

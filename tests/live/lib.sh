@@ -82,13 +82,13 @@ finish() { exit $((wrong > 0)); }
 # A hypervisor that takes a CPU or stops the machine, and a kernel that does not report a switch, change
 # some numbers of a recording; a mistake of ours comes again. Only the failures of the last attempt count.
 attempts() { # N COMMAND...
-	local n=$1 i before=$wrong
+	local attempt last_attempt=$1 wrong_before=$wrong
 	shift
-	for ((i = 1; ; i++)); do
-		wrong=$before
+	for ((attempt = 1; ; attempt++)); do
+		wrong=$wrong_before
 		"$@"
-		[ $wrong -gt "$before" ] && [ $i -lt "$n" ] || return 0
-		echo "attempt $i of $n failed: $*"
+		[ $wrong -gt "$wrong_before" ] && [ $attempt -lt "$last_attempt" ] || return 0
+		echo "attempt $attempt of $last_attempt failed: $*"
 	done
 }
 

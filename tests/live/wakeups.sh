@@ -16,36 +16,40 @@ both() { # WORKLOAD...
 	mkfifo gate
 	WORKLOAD_REPORT=$T/report WORKLOAD_GATE=$T/gate "$WORKLOADS/$1" "${@:2}" >/dev/null &
 	target=$!
-	"$RECORDER" -o scheduler -p $target --wakeup-clock scheduler >scheduler.log 2>&1 &
+	"$RECORDER" -o scheduler -p "$target" --wakeup-clock scheduler >scheduler.log 2>&1 &
 	scheduler=$!
-	"$RECORDER" -o tracepoint -p $target --wakeup-clock tracepoint >tracepoint.log 2>&1 &
+	"$RECORDER" -o tracepoint -p "$target" --wakeup-clock tracepoint >tracepoint.log 2>&1 &
 	tracepoint=$!
-	wait_recording scheduler $scheduler
-	wait_recording tracepoint $tracepoint
+	wait_recording scheduler "$scheduler"
+	wait_recording tracepoint "$tracepoint"
 	: >gate
-	wait $target
-	wait $scheduler || complain "$*: the recorder ended with $?: $(cat scheduler.log)"
-	wait $tracepoint || complain "$*: the recorder ended with $?: $(cat tracepoint.log)"
+	wait "$target"
+	wait "$scheduler" || complain "$*: the recorder ended with $?: $(cat scheduler.log)"
+	wait "$tracepoint" || complain "$*: the recorder ended with $?: $(cat tracepoint.log)"
 	whole scheduler && whole tracepoint
 }
 
 # PID 1 of some machines takes a CPU unseen: then a run shows nothing.
 whole() { grep -q 'lost=0 missed=0 repairs=0' "$1.log"; }
 
-for workload in 'pingpong -n 1000' 'sleepers -s 50' 'storm -l 200'; do
+same() { # WORKLOAD...
+	local try
 	for ((try = 0; try < 8; try++)); do
-		# shellcheck disable=SC2086 # words
-		both $workload && break
+		both "$@" && break
 	done
-	[ $try -lt 8 ] || skip "PID 1 gets in the way of every run"
+	[ "$try" -lt 8 ] || skip "PID 1 gets in the way of every run"
 	if ! grep -q '"wakeup_clock":[ ]*"scheduler"' -r scheduler --include=stream.json; then
 		echo "no clock of the scheduler on this kernel: nothing to compare"
 		finish
 	fi
-	expect "$workload: the other clock is told" grep -q '"wakeup_clock":[ ]*"tracepoint"' -r tracepoint \
+	expect "$*: the other clock is told" grep -q '"wakeup_clock":[ ]*"tracepoint"' -r tracepoint \
 		--include=stream.json
-	B=$B python3 "$S/tests/live/wakeups.py" scheduler tracepoint || complain "$workload"
-done
+	B=$B python3 "$S/tests/live/wakeups.py" scheduler tracepoint || complain "$*"
+}
+
+attempts 3 same pingpong -n 1000
+attempts 3 same sleepers -s 50
+attempts 3 same storm -l 200
 
 # A summary of the machine has a program there only with the option.
 attached() { # CLOCK
