@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # The real trace_processor opens the files of ovni-export without an error; its runs, waits, wakers, times of
-# CPUs, slices, losses, bounds and names are those of ovni-report. Of recordings: live/export.
+# CPUs, slices, losses, bounds and names are those of ovni-report. Of the JSON of --chrome, its slices and tracks are the
+# rows of the tables. Of recordings: live/export.
 # long: needs a program of another project
 set -u
 cd "$T" || exit 1
@@ -21,4 +22,12 @@ for file in part syn-*; do
 		"select count() from slice where dur < 0" "select count() from spurious_sched_wakeup" 2>said |
 		grep -E '^(=|--)' | tr '\n' ' ' >answer
 	[ "$(cat answer)" = '-- =0 -- =0 -- ' ] || { echo "$file: $(cat answer) $(cat said)"; exit 1; }
+done
+
+# JSON trace events
+for name in trace "$CONFORMANCE"/emu/{syn-nodes-tampi-mpi-nosv-random,suite-nosv-barrier}/trace; do
+	rm -rf t.json t.sqlite
+	"$B/bin/ovni-export" --chrome -o t.json "$name" 2>said || [ $? = 3 ] || { cat said; exit 1; }
+	"$B/bin/ovni-export" --sqlite -o t.sqlite "$name" 2>said || [ $? = 3 ] || { cat said; exit 1; }
+	python3 -B "$S/tests/golden/chrome_oracle.py" "$engine" t.json t.sqlite || { echo "$name: JSON trace events"; exit 1; }
 done

@@ -112,6 +112,7 @@ PROGRAMS = [
     ("ovni-view -o OUT IN", "trace", BASIC),
     ("ovni-export --perfetto -o OUT IN", "trace", BASIC),
     ("ovni-export --sqlite -o OUT IN", "trace", BASIC),
+    ("ovni-export --chrome -o OUT IN", "trace", BASIC),
 ]
 
 

@@ -77,7 +77,7 @@ WORDS = ["ovni-check IN", "ovni-check --strict IN", "ovni-convert -o OUT --moder
          "ovni-report timehist IN", "ovni-report timeline IN", "ovni-report cpu IN", "ovni-report func IN",
          "ovni-report flame IN", "ovni-report flame --svg IN",
          "ovni-report counters IN", "ovni-sort -c IN", "ovni-top IN", "ovni-top --by thread IN", "ovni-top --by cpu IN",
-         "ovni-top --json IN", "ovni-view -o NEW IN", "ovni-export --perfetto -o NEW IN", "ovni-export --csv -o NEW IN", "ovni-pallas export IN OUT",
+         "ovni-top --json IN", "ovni-view -o NEW IN", "ovni-export --perfetto -o NEW IN", "ovni-export --csv -o NEW IN", "ovni-export --chrome -o NEW IN", "ovni-pallas export IN OUT",
          "ovni-pallas info OUT", "ovni-pallas info --definitions --grammar OUT", "ovni-pallas print OUT",
          "ovni-pallas print --tsv OUT", "ovni-pallas stats OUT", "ovni-pallas stats --sequences OUT",
          "ovni-pallas stats --loops OUT", "ovni-pallas stats --tsv OUT", "ovni-pallas check OUT", "ovni-pallas import OUT NEW"]

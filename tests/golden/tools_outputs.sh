@@ -36,8 +36,9 @@ do_it ovni-view -o page.html t
 do_it ovni-export --perfetto -o page.pftrace t
 do_it ovni-export --csv -o page.csv t
 do_it ovni-export --sqlite -o page.sqlite t
+do_it ovni-export --chrome -o page.json t
 mkdir exported && mv run.* exported
-for made in t views cut repaired converted merged archive back imported exported/run.* page.html page.pftrace page.csv page.sqlite; do
+for made in t views cut repaired converted merged archive back imported exported/run.* page.html page.pftrace page.csv page.sqlite page.json; do
 	find "$made" -perm /022 >open
 	[ ! -s open ] || { echo "others may write:"; head open; exit 1; }
 done

@@ -32,6 +32,7 @@ refused "$all" ovni-top r
 refused "$all" ovni-view r
 refused "$all" ovni-export --perfetto r
 refused "$all" ovni-export --csv r
+refused "$all" ovni-export --chrome r
 refused "$all" ovni-sort r
 refused "$all" ovni-sort -c r
 refused "$all" ovni-check r

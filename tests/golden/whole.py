@@ -178,6 +178,7 @@ PROGRAMS = [  # words; T: the trace, K: another whole trace, O: output, P: page
     ["ovni-convert", "--modernise", "-o", "O", "T"],
     ["ovni-view", "-o", "P", "T"], ["ovni-export", "--perfetto", "-o", "P", "T"],
     ["ovni-export", "--sqlite", "-o", "P", "T"], ["ovni-export", "--csv", "-o", "O", "T"],
+    ["ovni-export", "--chrome", "-o", "P", "T"],
 ]
 
 

@@ -2,19 +2,20 @@
 # SPDX-License-Identifier: MIT
 #
 # ovni-export --sqlite and --csv of a recording: the answers to the questions of docs/export.md are
-# those of ovni-report, to the ns, and the calls are those that the program made. (Culprits are
+# those of ovni-report, to the ns, and the calls are those that the program made; --chrome has the same rows. (Culprits are
 # compared in golden/export_tables: where the kernel did not report a switch, two threads are on a CPU.)
 # needs: root
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
 record calls command -u "$WORKLOADS/calls:leaf,recurse,branch" -- calls -m 8 -n 2 -d 3
-for format in sqlite csv; do
+for format in sqlite csv chrome; do
 	status=0
 	"$B/bin/ovni-export" --$format -o calls.$format calls 2>said || status=$?
 	expect "ovni-export --$format: status $status" grep -qx '[03]' <<<$status
 done
 expect "the tables" python3 -B "$S/tests/golden/export_tables.py" "$B/bin" "$S/docs/export.md" calls calls.sqlite calls.csv
+expect "the JSON" python3 -B "$S/tests/golden/chrome_file.py" calls.chrome calls.csv
 # the main process calls recurse(recurse(leaf)) and branch(leaf leaf), its child twice recurse(recurse(recurse(leaf)))
 python3 - >calls.txt <<'E'
 import sqlite3

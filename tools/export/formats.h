@@ -16,6 +16,7 @@ struct export_request {
 	struct source *source;
 	struct filter *filter; /* started */
 	uint64_t split;	       /* bytes after which another file begins; 0: never */
+	uint64_t limit;	       /* bytes that a file of JSON may have; 0: as many as browsers read */
 	bool quiet;	       /* print only warnings and errors */
 	bool damaged;	       /* set: the trace is damaged, and the file ends there */
 };
@@ -26,5 +27,8 @@ int export_perfetto(struct export_request *request) __attribute__((warn_unused_r
 /* The tables of docs/export.md, as a database and as a directory of files. Return as above. */
 int export_sqlite(struct export_request *request) __attribute__((warn_unused_result));
 int export_csv(struct export_request *request) __attribute__((warn_unused_result));
+
+/* The same rows as JSON trace events; -EFBIG above the limit. */
+int export_chrome(struct export_request *request) __attribute__((warn_unused_result));
 
 #endif

@@ -23,13 +23,14 @@ static const struct format {
 	{"perfetto", ".pftrace", export_perfetto},
 	{"csv", "-csv", export_csv},
 	{"sqlite", ".sqlite", export_sqlite},
+	{"chrome", ".json", export_chrome},
 };
 
 struct options {
 	const char *path, *output;
 	const struct format *format;
 	bool quiet;
-	uint64_t split;
+	uint64_t split, limit;
 	struct filter filter;
 };
 
@@ -50,9 +51,21 @@ static int choose_format(const struct cli_option *option, const char *text, void
 	return 0;
 }
 
+static bool is_format(const void *settings, const char *option)
+{
+	const struct format *format = ((const struct options *)settings)->format;
+
+	return format && strcmp(format->option, option) == 0;
+}
+
 static bool is_perfetto(const void *settings)
 {
-	return ((const struct options *)settings)->format == &formats[0];
+	return is_format(settings, "perfetto");
+}
+
+static bool is_chrome(const void *settings)
+{
+	return is_format(settings, "chrome");
 }
 
 static const struct cli_option cli_options[] = {
@@ -63,6 +76,8 @@ static const struct cli_option cli_options[] = {
 	 "tables in a database, for questions in SQL"},
 	{"csv", 0, NULL, choose_format, TO(format),
 	 "the same tables as a directory of comma-separated values"},
+	{"chrome", 0, NULL, choose_format, TO(format),
+	 "JSON trace events, for chrome://tracing and others; for small traces"},
 	{.help = "Options"},
 	{"output", 'o', "FILE", cli_text, TO(output),
 	 "the file or directory; the trace with the suffix of the format unless given"},
@@ -73,6 +88,9 @@ static const struct cli_option cli_options[] = {
 	{"split", 0, "SIZE", cli_size, TO(split),
 	 "begin another file, FILE-2, about each SIZE; each stands alone", .min = 1 << 16,
 	 .holds = is_perfetto, .rule = "only --perfetto can split"},
+	{"limit", 0, "SIZE", cli_size, TO(limit),
+	 "the largest file of --chrome, 256M unless given: above it, nothing is written", .min = 1,
+	 .holds = is_chrome, .rule = "only --chrome has a limit"},
 	{"quiet", 'q', NULL, cli_flag, TO(quiet), "print only warnings and errors"},
 	{"tid", 0, "TID", filter_add_tid, TO(filter), "only threads with this id"},
 	{"pid", 0, "PID", filter_add_pid, TO(filter), "only processes with this id"},
@@ -89,7 +107,7 @@ static int choose(void *settings, char **operands)
 	options->path = operands[0] ? operands[0] : DEFAULT_TRACE;
 	if (options->format)
 		return 0;
-	log_error("no format is chosen: --perfetto, --sqlite or --csv");
+	log_error("no format is chosen: --perfetto, --sqlite, --csv or --chrome");
 	return -EINVAL;
 }
 
@@ -117,6 +135,7 @@ static int export_trace(struct options *options, struct source *source, enum sta
 					 .source = source,
 					 .filter = &options->filter,
 					 .split = options->split,
+					 .limit = options->limit,
 					 .quiet = options->quiet};
 	char *output = options->output ? strdup(options->output)
 				       : path_with_suffix(options->path, options->format->suffix);

@@ -349,19 +349,53 @@ static int put_region(struct tables *t, uint32_t stream, size_t depth, int64_t c
 	return put(t, EXPORT_REGIONS, row);
 }
 
+static int put_function(struct tables *t, uint32_t number)
+{
+	const struct function *f = &t->functions.list[number];
+	char *label = NULL, *title = NULL, value[24], type[24];
+	union cell row[] = {{.number = number}, {.text = NULL}, {.text = NULL}};
+	int err;
+
+	snprintf(value, sizeof(value), "%lld", (long long)f->value);
+	snprintf(type, sizeof(type), "%lld", (long long)f->type);
+	if (f->type < 0) {
+		function_names(t->request->source, f, &label, &title);
+		row[1].text = label;
+		row[2].text = title;
+	} else {
+		row[1].text = cell_text(subjects_label(&t->subjects, f->type, f->value));
+		row[2].text = cell_text(subjects_title(&t->subjects, f->type));
+	}
+	if (!row[1].text)
+		row[1].text = value;
+	if (!row[2].text)
+		row[2].text = type;
+	err = put(t, EXPORT_FUNCTIONS, row);
+	free(label);
+	free(title);
+	return err;
+}
+
 static int enter_call(struct tables *t, uint32_t stream, const struct function *function,
 		      int64_t clock)
 {
 	struct track *track = &t->tracks[stream];
 	struct open_call *calls =
 		stack_more(track->calls, track->depth, &track->room, sizeof(*calls));
+	size_t known = t->functions.n;
 	int64_t number = function_number(&t->functions, function);
 	struct open_call *call;
+	int err;
 
 	if (calls)
 		track->calls = calls;
 	if (!calls || number < 0)
 		return lack(t, "the calls of a thread");
+	if (t->functions.n > known) {
+		err = put_function(t, (uint32_t)number);
+		if (err)
+			return err;
+	}
 	call = &calls[track->depth];
 	*call = (struct open_call){.function = *function, .number = (uint32_t)number};
 	call->begin = clock;
@@ -591,33 +625,6 @@ static int put_processes(struct tables *t)
 	return err;
 }
 
-static int put_function(struct tables *t, uint32_t number)
-{
-	const struct function *f = &t->functions.list[number];
-	char *label = NULL, *title = NULL, value[24], type[24];
-	union cell row[] = {{.number = number}, {.text = NULL}, {.text = NULL}};
-	int err;
-
-	snprintf(value, sizeof(value), "%lld", (long long)f->value);
-	snprintf(type, sizeof(type), "%lld", (long long)f->type);
-	if (f->type < 0) {
-		function_names(t->request->source, f, &label, &title);
-		row[1].text = label;
-		row[2].text = title;
-	} else {
-		row[1].text = cell_text(subjects_label(&t->subjects, f->type, f->value));
-		row[2].text = cell_text(subjects_title(&t->subjects, f->type));
-	}
-	if (!row[1].text)
-		row[1].text = value;
-	if (!row[2].text)
-		row[2].text = type;
-	err = put(t, EXPORT_FUNCTIONS, row);
-	free(label);
-	free(title);
-	return err;
-}
-
 static int64_t os_number(const struct tables *t, const struct cpu_time *cpu)
 {
 	const struct subjects *s = &t->subjects;
@@ -725,11 +732,6 @@ static int finish(struct tables *t, const struct intervals *walk)
 	err = put_processes(t);
 	if (err)
 		return err;
-	for (uint32_t i = 0; i < t->functions.n; i++) {
-		err = put_function(t, i);
-		if (err)
-			return err;
-	}
 	err = put_cpus(t, walk);
 	return err ? err : put_meta(t, walk);
 }

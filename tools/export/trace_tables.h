@@ -2,9 +2,10 @@
 /*
  * trace_tables: a trace as rows of tables, for CSV, SQLite and JSON trace events.
  *
- * In: a trace, walked once; out: the rows of all tables, those of the subjects last. Times are
- * clocks and durations in ns; CELL_UNKNOWN is a number without a value. Texts are printable UTF-8.
- * Memory follows threads, CPUs and functions. Specification: docs/export.md.
+ * In: a trace, walked once; out: the rows of all tables: a function before its first call, the
+ * other subjects last, and the facts about the trace behind them. Times are clocks and durations in
+ * ns; CELL_UNKNOWN is a number without a value. Texts are printable UTF-8. Memory follows threads,
+ * CPUs and functions. Specification: docs/export.md.
  */
 #ifndef TOOLS_EXPORT_TRACE_TABLES_H
 #define TOOLS_EXPORT_TRACE_TABLES_H
@@ -48,6 +49,17 @@ enum interval_column {
 	INTERVAL_CPU,
 	INTERVAL_LEFT,
 	INTERVAL_NEXT_TID,
+};
+
+enum wait_column {
+	WAIT_THREAD,
+	WAIT_BEGIN,
+	WAIT_END,
+	WAIT_NS,
+	WAIT_CPU,
+	WAIT_WAKER_KIND,
+	WAIT_WAKER,
+	WAIT_WAKER_TID,
 };
 
 enum region_column {
