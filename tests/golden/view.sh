@@ -15,7 +15,7 @@ view() { # WANTED_STATUS ARGUMENTS...
 agree() { python3 -B "$S/tests/golden/view_page.py" "$1" "$B/bin" "${@:2}" >"$T/said" 2>&1 || fail "$*"; }
 cd "$T"
 python3 "$S/tests/golden/tools_make.py" trace <<'END'
-thread n 1 7 bpf.name="busy" bpf.session={"lost":"5","hostname":"h"} ovni.mark={"0":{"title":"Function","chan_type":"stack","labels":{"1":"solve","2":"inner"}},"5":{"title":"level","chan_type":"single","labels":{"-7":"low<b>","x":"bad","9":"high"}}} bpf.names={"99":"outside"}
+thread n 1 7 bpf.name="busy" bpf.session={"lost":"5"} ovni.mark={"0":{"title":"Function","chan_type":"stack","labels":{"1":"solve","2":"inner"}},"5":{"title":"level","chan_type":"single","labels":{"-7":"low<b>","x":"bad","9":"high"}}} bpf.names={"99":"outside"}
 1000 OHx i32:0 i32:-1 u64:0
 1500 OM[ i64:1 i32:0
 1600 OM[ i64:2 i32:0
@@ -99,7 +99,7 @@ assert [point[1:] for point in page.points] == [(5, 3150, -7)], page.points
 assert page.meta["marks"] == [{"type": 5, "title": "level", "labels": [
     {"value": "-7", "label": "low<b>"}, {"value": "9", "label": "high"}]}], page.meta["marks"]
 assert sorted(page.meta["others"]) == ["8", "outside (99)"], page.meta["others"]
-assert page.meta["lost"] == "5" and page.meta["host"] == "h" and not page.meta["damaged"]
+assert page.meta["lost"] == "5" and page.meta["looms"] == ["m", "n"] and not page.meta["damaged"]
 assert len({run.thread for run in part.runs}) == 1 and part.runs
 # the overview has all ns
 assert sum(page.meta["busy"]["ns"]) == sum(run.end - run.begin for run in page.runs if page.meta["cpus"][run.cpu]["cpu"] >= 0)
@@ -125,6 +125,23 @@ for name in syn-random-06 syn-kernel-switches syn-nodes-tampi-mpi-nosv-random; d
 	view 0 -o v.html "$CONFORMANCE/emu/$name/trace"
 	agree v.html "$CONFORMANCE/emu/$name/trace"
 done
+
+# Hardware counters of nOS-V: names and values as the reference shows them.
+view 0 -o v.html "$CONFORMANCE/emu/suite-nosv-hwc/trace"
+python3 -B - "$S/tests/golden" "$CONFORMANCE/emu/suite-nosv-hwc/expected" <<'PYTHON' || fail "the counters of nOS-V"
+import re, sys
+sys.path.insert(0, sys.argv[1])
+from view_page import Page
+
+page = Page("v.html")
+names = dict(re.findall(r"^0 +(2\d\d) +(\S+)$", open(sys.argv[2] + "/thread.pcf").read(), re.M))
+assert {str(m["type"] + 100): m["title"] for m in page.meta["marks"]} == names and len(names) == 2, page.meta["marks"]
+want = [tuple(map(int, found)) for found in
+        re.findall(r"^2:0:1:1:1:(\d+):(2\d\d):(-?\d+)$", open(sys.argv[2] + "/thread.prv").read(), re.M)]
+got = [(at, 100 + kind, value) for _, kind, at, value in page.points]
+# the emulator sets them to 0 when the thread begins and ends
+assert sorted(got) == sorted(w for w in want if 0 < w[0] < page.meta["end"]) and len(got) == 22, (got, want)
+PYTHON
 
 # Findings: a thread waits, on a CPU that another one has and that is idle; a thread of a process sleeps for I/O.
 make_trace() { python3 "$S/tests/golden/tools_make.py" "$1"; }

@@ -461,7 +461,7 @@ static int write_gap(struct collect *c, uint32_t stream, int32_t index, int64_t 
 	return columns_flush(&c->gaps, GAP_COLUMNS, c->page, "gaps");
 }
 
-/* Remembers the type of a mark that sets values. */
+/* Remembers a type of points. */
 static int note_type(struct collect *c, int32_t type)
 {
 	uint32_t *at = hash_at(&c->by_type, (struct hash_key){.c = (uint32_t)type});
@@ -477,25 +477,38 @@ static int note_type(struct collect *c, int32_t type)
 	return 0;
 }
 
-static int write_point(struct collect *c, uint32_t stream, const struct event *ev)
+static int write_point(struct collect *c, uint32_t stream, int64_t clock, int32_t type,
+		       int64_t value)
 {
-	int64_t at = relative(c, ev->clock);
+	int64_t at = relative(c, clock);
 
-	if (!wanted(c, stream, ev->clock, ev->clock))
+	if (!wanted(c, stream, clock, clock))
 		return 0;
-	if (note_type(c, get_i32(ev->payload + 8)))
+	if (note_type(c, type))
 		return -ENOMEM;
 	column_number(&c->points, POINT_THREAD, stream);
-	column_signed(&c->points, POINT_TYPE, get_i32(ev->payload + 8));
+	column_signed(&c->points, POINT_TYPE, type);
 	column_signed(&c->points, POINT_AT, at - c->point_at);
-	column_signed(&c->points, POINT_VALUE, get_i64(ev->payload));
+	column_signed(&c->points, POINT_VALUE, value);
 	c->point_at = at;
 	c->npoints++;
 	if (++c->points.entries < ENTRIES_MOST)
 		return 0;
 	c->point_at = 0;
-	check_limit(c, ev->clock);
+	check_limit(c, clock);
 	return columns_flush(&c->points, POINT_COLUMNS, c->page, "points");
+}
+
+/* The hardware counters of nOS-V: a value for each one. */
+static int write_counters(struct collect *c, uint32_t stream, const struct event *ev)
+{
+	size_t n = ev->value == 'C' && ev->jumbo ? ev->payload_size / 8 : 0;
+	int err = 0;
+
+	for (size_t i = 0; i < n && i < COUNTERS_MOST && err == 0; i++)
+		err = write_point(c, stream, ev->clock, COUNTER_TYPE + (int32_t)i,
+				  get_i64(ev->payload + 8 * i));
+	return err;
 }
 
 static int take_mark(struct collect *c, const struct intervals *intervals, uint32_t stream,
@@ -506,7 +519,8 @@ static int take_mark(struct collect *c, const struct intervals *intervals, uint3
 	if (ev->payload_size < 12)
 		return 0;
 	if (ev->value == '=')
-		return write_point(c, stream, ev);
+		return write_point(c, stream, ev->clock, get_i32(ev->payload + 8),
+				   get_i64(ev->payload));
 	if (get_i32(ev->payload + 8) != MARK_TYPE_LOST)
 		return 0;
 	if (ev->value == ']')
@@ -556,6 +570,8 @@ static int take_event(void *arg, const struct intervals *intervals, uint32_t str
 			       ? change_use(c, (uint32_t)child, TIME_WAITING + WAIT_NEWBORN, c->now)
 			       : 0;
 	}
+	if (ev->model == 'V' && ev->category == 'W')
+		return write_counters(c, stream, ev);
 	return take_call(c, stream, ev);
 }
 

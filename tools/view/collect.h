@@ -19,7 +19,11 @@
 #include "trace/analysis/thread_times.h"
 
 #define DENSITY_BUCKETS 2048
-#define CLOCK_MOST	(1ll << 52) /* ns, 52 days: differences fit into the numbers of a browser */
+/* Types of points: those of marks, and this one + i of the hardware counter i of nOS-V
+ * (models.md 5.4). As with marks, Paraver's type is 100 more. */
+#define COUNTER_TYPE  100
+#define COUNTERS_MOST 100
+#define CLOCK_MOST    (1ll << 52) /* ns, 52 days: differences fit into the numbers of a browser */
 
 struct density {	    /* sum of a state over time, in ns */
 	int64_t width, end; /* of a bucket, a power of two; of all buckets */
@@ -41,7 +45,7 @@ struct collect {
 	int64_t stay_at, call_at, point_at; /* clocks of the entries before */
 	struct thread_track *threads;	    /* of each stream */
 	struct function_list functions;
-	int32_t *types; /* of the marks that set values */
+	int32_t *types; /* of the points */
 	size_t ntypes;
 	struct hash by_type;
 	struct density busy, runnable;

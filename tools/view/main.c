@@ -204,7 +204,6 @@ static void put_session(const struct described *d, struct json *root)
 	const struct json *session = json_get(d->overview.session, "bpf.session");
 	char reasons[WHOLE_TEXT];
 
-	put_name(root, "host", json_string(json_key(session, "hostname")));
 	put_name(root, "kernel", json_string(json_key(session, "kernel")));
 	json_put_u64(root, "lost", d->source->whole.lost + d->source->whole.records);
 	put_name(root, "incomplete", whole_text(&d->source->whole, reasons));
@@ -263,7 +262,33 @@ static int put_mark(struct json *node, int32_t type, const struct json *mark, st
 	return 0;
 }
 
-/* Titles and labels of the marks that set values. 0, or -errno after one message. */
+/* The name of a hardware counter of nOS-V, once. */
+static int put_counter(struct json *list, int32_t type, const struct json *counters,
+		       struct hash *seen)
+{
+	struct json *node;
+	const char *name;
+	char key[16];
+	uint32_t *at;
+
+	snprintf(key, sizeof(key), "%d", type - COUNTER_TYPE);
+	name = json_string(json_key(json_key(counters, key), "name"));
+	if (!name)
+		return 0;
+	at = hash_at(seen, (struct hash_key){.b = 1, .c = (uint32_t)type});
+	if (!at)
+		return -ENOMEM;
+	if (*at != HASH_NONE)
+		return 0;
+	*at = 0;
+	node = json_put_object(list, NULL);
+	json_put_int(node, "type", type);
+	put_name(node, "title", name);
+	json_put_array(node, "labels");
+	return 0;
+}
+
+/* Titles and labels of the points. 0, or -errno after one message. */
 static int put_marks(const struct described *d, struct json *root)
 {
 	const struct collect *c = d->collect;
@@ -274,20 +299,23 @@ static int put_marks(const struct described *d, struct json *root)
 	for (size_t i = 0; c->ntypes && i < d->source->trace.nstreams && err == 0; i++) {
 		struct json *meta = trace_metadata(&d->source->trace, i);
 		const struct json *marks = json_get(meta, "ovni.mark");
+		const struct json *counters = json_get(meta, "nosv.hwc");
 
 		err = meta ? 0 : -EINVAL;
-		for (size_t k = 0; marks && k < c->ntypes && err == 0; k++) {
+		for (size_t k = 0; k < c->ntypes && err == 0; k++) {
 			char key[16];
 			const struct json *mark;
 			struct json *node;
 
 			snprintf(key, sizeof(key), "%d", c->types[k]);
 			mark = json_key(marks, key);
-			if (!mark)
-				continue;
-			node = json_put_object(list, NULL);
-			json_put_int(node, "type", c->types[k]);
-			err = put_mark(node, c->types[k], mark, &seen);
+			if (mark) {
+				node = json_put_object(list, NULL);
+				json_put_int(node, "type", c->types[k]);
+				err = put_mark(node, c->types[k], mark, &seen);
+			} else if (c->types[k] >= COUNTER_TYPE) {
+				err = put_counter(list, c->types[k], counters, &seen);
+			}
 			if (err)
 				log_no_memory("for the marks of the page");
 		}
