@@ -122,7 +122,8 @@ def look_at_sums(browser, name):
 def look_at_small(browser):
     look = look_at_sums(browser, "small")
     ms = 1000000
-    check("lost events in the header", "5 EVENTS LOST" in browser.text("#state"), browser.text("#state"))
+    check("lost events in the header", browser.text("#state").count("lost 5 events") == 1, browser.text("#state"))
+    check("the first sentence takes no more place than it needs", browser.run("return document.getElementById('panel').offsetHeight") < 50)
     # shapes and colours of thread 7
     for t, down, colour in ((0.5, 0, "running"), (0.5, -5, "running"), (2.5, -5, "runnable"), (5, 0, "asleep"),
                             (5, -5, "paper"), (6.2, -5, "runnable"), (7.5, 0, "io"), (7.5, 5, "paper"), (9.5, -5, "running")):
@@ -146,7 +147,7 @@ def look_at_small(browser):
                   "Then it slept (io)", "The CPU became idle"):
         check("the sentence of a run", words in said, words, said)
     browser.pointer(("move", int(look.x(3.2 * ms)), int(look.row("t7")[1])))
-    hover = browser.run("return view.bars.title")
+    hover = browser.text("#hover")
     for words in ("busy (7) ran on CPU 1 for 1 ms", "It had stayed runnable, and waited 1 ms for a CPU", "Then it slept (sleeping)"):
         check("the sentence under the pointer", words in hover, words, hover)
     look.link("</script>") # its waker
@@ -410,6 +411,139 @@ def look_at_waits(browser):
     check("a click on the count", "for a CPU at" in look.panel() and look.state()["chosenRow"] == "runnable", look.panel())
 
 
+def look_at_rows(browser):
+    """Rows and the time by keys, by their names and by the wheel over the axis and the overview; the sentence beside the pointer."""
+    look, end = Look(browser, "small"), Page(top + "/small.html").meta["end"]
+    ms = 1000000
+    row = lambda: look.state()["chosenRow"]
+    for keys, want in (("\ue015", "c0"), ("\ue015", "c1"), ("\ue015", "c3"), ("\ue015", "runnable"), ("\ue015", "t7"), ("\ue015", "t8"), ("\ue013", "t7")):
+        browser.keys(keys)
+        check("arrows go through the rows", row() == want, row(), want)
+    browser.run("view.show(arguments[0], arguments[1])", 6.4 * ms, 7.2 * ms)
+    browser.keys("\ue007")
+    check("Enter selects what is in the middle of the row", "busy (7) ran on CPU 1 for 500 us, from 0.006500000" in look.panel(), look.panel())
+    browser.keys("\ue00c")
+    check("Esc gives the place of the panel back", browser.run("return document.getElementById('panel').hidden && view.chosen === undefined"))
+    x, y = browser.run("""const b = Array.from(document.querySelectorAll('.row')).find((n) => n.textContent.includes('U+202E')).getBoundingClientRect();
+        return [b.left + 20, b.top + 8]""")
+    browser.pointer(("move", int(x), int(y)), ("down",), ("up",))
+    check("a click on a name chooses its row", row() == "t9", row())
+    for canvas in "axis", "overview":
+        browser.run("view.show(0, view.end)")
+        look.settle()
+        x, y = browser.run("const b = document.getElementById(arguments[0]).getBoundingClientRect(); return [700, b.top + 10]", canvas)
+        at, before = browser.run("return view.timeAt(700)"), look.state()
+        browser.wheel(x, int(y), -240)
+        look.settle()
+        state = look.state()
+        check("the wheel over the " + canvas, state["t1"] - state["t0"] < before["t1"] - before["t0"] and
+              abs(browser.run("return view.timeAt(700)") - at) < end / 500, state)
+    browser.run("view.show(0, view.end)")
+    look.settle()
+    # a wait of a woken thread: who woke it, who ran instead; of a preempted one: who took the CPU; a sleep: who ended it
+    for t, words in ((6.2, ("busy (7) was runnable (woken) for 500 us", "It was woken by </script>", " on CPU 0.",
+                            "Meanwhile CPU 1, where it ran next, ran no thread of this page")),
+                     (2.5, ("runnable (preempted) for 1 ms", "</script><script>", "took its CPU.")),
+                     (5, ("asleep (sleeping) for 2 ms", "Then it was woken by </script>"))):
+        browser.pointer(("move", int(look.x(t * ms)), int(look.row("t7")[1])))
+        said = browser.text("#hover")
+        check("the sentence beside the pointer is seen", not browser.run("return document.getElementById('hover').hidden"))
+        for part in words:
+            check("the sentence at %s ms" % t, part in said, part, said)
+    box = browser.run("const b = document.getElementById('hover').getBoundingClientRect(); return [b.left, b.top, innerWidth - b.right, innerHeight - b.bottom]")
+    check("it stays inside of the window", min(box) >= 0, box)
+    browser.pointer(("move", 100, 400))
+    check("and goes with the pointer", browser.run("return document.getElementById('hover').hidden"))
+    # more CPUs than fit into the window: closed until a click on their head
+    look = Look(browser, "wide")
+    cpus = lambda: browser.run("return view.rows.filter((row) => row.kind === 'cpu').length")
+    check("many CPUs are closed", cpus() == 0 and "▸ 40 CPUs" in browser.text("#rows"), browser.text("#rows")[:40])
+    x, y = browser.run("const b = document.querySelector('.row.head').getBoundingClientRect(); return [b.left + 20, b.top + 8]")
+    browser.pointer(("move", int(x), int(y)), ("down",), ("up",))
+    check("a click opens them", cpus() == 40, cpus())
+    browser.keys("r")
+    check("another order leaves them open", cpus() == 40, cpus())
+    look = Look(browser, "small")
+    # copied: the sentences and the link
+    look.click(6.7 * ms, "t7")
+    copied = browser.run("""const data = new DataTransfer();
+        document.body.dispatchEvent(new ClipboardEvent('copy', { clipboardData: data, bubbles: true, cancelable: true }));
+        return data.getData('text/plain');""")
+    check("Ctrl C copies the sentence and the link", "ran on CPU 1 for 500 us" in copied and "small.html" in copied.splitlines()[-1], copied)
+    # styles: the browser knows each rule and each property
+    wrong_styles = browser.run("""
+        const text = document.querySelector('style').textContent.replace(/\\/\\*[^]*?\\*\\//g, '').replace(/@media[^{]*\\{/g, ''), out = [];
+        const known = Array.from(document.styleSheets[0].cssRules).flatMap((rule) => rule.style ? [rule] : Array.from(rule.cssRules));
+        const written = Array.from(text.matchAll(/([^{}]+)\\{([^{}]*)\\}/g));
+        if (written.length !== known.length || known.length < 20) return [written.length + ' rules, known: ' + known.length];
+        written.forEach(([, selector, body], i) => body.split(';').map((line) => line.split(':')[0].trim()).filter((name) => name).forEach((name) => {
+            if (known[i].style.getPropertyValue(name) === '') out.push(selector.trim() + ' ' + name); }));
+        return out;""")
+    check("the browser knows all styles", wrong_styles == [], wrong_styles)
+    check("no errors", not (errors := browser.errors()), errors)
+
+
+def look_at_hostile(browser):
+    """Text of a trace is text wherever it stands, and 4 KB of it leave the page usable."""
+    look = Look(browser, "hostile")
+    tags = "header div strong span label input button canvas aside section p a h2 small ol li table tr th td noscript script".split()
+    places = []
+
+    def nothing_injected(where):
+        found = browser.run("""return [document.title, document.images.length, document.querySelectorAll('script:not([data-kind])').length,
+            Array.from(document.body.querySelectorAll('*'), (node) => node.tagName.toLowerCase()),
+            Array.from(document.querySelectorAll('*')).flatMap((node) => Array.from(node.attributes, (a) => a.name))
+                .filter((name) => /^on|^href$|^src$/.test(name))]""")
+        places.append(where)
+        check("%s: the title" % where, "HACKED" not in found[0][:6] and "ovni trace" in found[0] and len(found[0]) < 100, found[0])
+        check("%s: no image, no further script" % where, found[1:3] == [0, 1], found[1:3])
+        check("%s: no element but our own" % where, set(found[3]) <= set(tags), set(found[3]) - set(tags))
+        check("%s: no attribute that acts" % where, set(found[4]) <= {"href"} and len(found[4]) <= 1, found[4])
+        sizes = browser.run("""const box = (id) => document.getElementById(id).getBoundingClientRect();
+            return [document.documentElement.scrollWidth - innerWidth, document.querySelector('header').offsetHeight, box('main').height,
+                box('rows').width, document.getElementById('findings').scrollWidth - document.getElementById('findings').clientWidth,
+                Math.max(0, ...Array.from(document.querySelectorAll('.row'), (row) => row.offsetHeight - 18))]""")
+        check("%s: the page has its shape" % where, sizes[0] <= 0 and sizes[1] < 100 and sizes[2] > 200 and sizes[3] <= 240 and sizes[4] <= 0
+              and sizes[5] == 0, sizes)
+        said = browser.run("return document.body.innerText")
+        check("%s: no character that acts" % where, not re.search("[\\x00-\\x08\\x0b-\\x1f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]",
+              said), re.findall("[^ -~\\n\\t]", said)[:20])
+
+    nothing_injected("start")
+    check("the name is seen", "<img src=x onerror=alert(1)>&U+202E" in browser.text("#name"), browser.text("#name"))
+    keys = browser.run("return view.rows.filter((row) => row.kind === 'thread').map((row) => row.key)")
+    check("rows by rank", keys[0] == "n0/t9" and set(keys[1:]) == {"n1/t7", "n1/t8"}, keys)
+    row = "n1/t7"
+    for where, t, down in (("run", 0.5, 0), ("wait", 2.5, 0), ("sleep", 5, 0), ("call", 1.5, 14), ("value", 1.3, 26), ("counter", 1.6, 38)):
+        x, y = int(look.x(t * 1000000)), int(look.row(row)[1] + down)
+        browser.pointer(("move", x, y))
+        check("%s: beside the pointer" % where, "<script>" in browser.text("#hover"), browser.text("#hover"))
+        box = browser.run("const b = document.getElementById('hover').getBoundingClientRect(); return [b.left, b.top, innerWidth - b.right, innerHeight - b.bottom]")
+        check("%s: inside of the window" % where, min(box) >= 0, box)
+        browser.pointer(("down",), ("up",))
+        look.settle()
+        nothing_injected(where)
+    look.picture("hostile")
+    browser.keys("/")
+    browser.keys("<script>")
+    check("the search finds all", "found" in look.panel() and not look.panel().startswith("0 "), look.panel()[:80])
+    nothing_injected("search")
+    browser.keys("\ue00c?")
+    nothing_injected("help")
+    browser.keys("\ue00c")
+    for i in range(len(Page(top + "/hostile.html").meta["findings"])):
+        browser.keys(str(i + 1))
+        look.settle()
+        nothing_injected("finding %d" % (i + 1))
+    browser.run("view.measure(0, view.end)")
+    nothing_injected("measure")
+    check("all places", len(places) > 9, places)
+    browser.run("location.hash = '#row=<img src=x onerror=alert(1)>&t=1'")
+    browser.wait(lambda: "does not have" in look.panel(), 10)
+    nothing_injected("link")
+    check("no errors", not (errors := browser.errors()), errors)
+
+
 def look_at_damage(browser):
     look = Look(browser, "cut")
     check("a damaged trace", "THE TRACE IS DAMAGED: the page ends where the damage begins" in browser.text("#state"), browser.text("#state"))
@@ -447,6 +581,8 @@ def main():
         look_at_findings(browser)
         look_at_values(browser)
         look_at_waits(browser)
+        look_at_rows(browser)
+        look_at_hostile(browser)
         look_at_damage(browser)
     finally:
         browser.close()

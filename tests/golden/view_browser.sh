@@ -3,8 +3,8 @@
 #
 # The page of ovni-view in a real browser, a headless Chromium, by real events of mouse, wheel and
 # keys: no error of a script and nothing refused by the content policy; sums equal to ovni-report;
-# pixels of states, gaps and short runs; selection, measure, search, links; hostile names; pages that
-# are cut or damaged, and a browser that is too old. VIEW_SHOTS=DIR keeps pictures.
+# pixels of states, gaps and short runs; selection, measure, search, links; hostile names; styles that
+# the browser does not know; pages that are cut or damaged, and a browser that is too old. VIEW_SHOTS=DIR keeps pictures.
 # long: starts a browser and waits for its pictures
 set -eu
 if ! command -v chromium >/dev/null || ! command -v chromedriver >/dev/null; then
@@ -14,7 +14,7 @@ fi
 cd "$T"
 make_trace() { python3 "$S/tests/golden/tools_make.py" "$1"; }
 make_trace small <<'END'
-thread n 1 7 bpf.name="busy" bpf.session={"lost":"5","hostname":"h"} ovni.mark={"0":{"title":"Function","chan_type":"stack","labels":{"1":"solve","2":"inner"}}}
+thread n 1 7 bpf.name="busy" bpf.session={"lost":"5"} ovni.mark={"0":{"title":"Function","chan_type":"stack","labels":{"1":"solve","2":"inner"}}}
 0 OHx i32:0 i32:-1 u64:0
 1000000 OM[ i64:1 i32:0
 1500000 OM[ i64:2 i32:0
@@ -87,7 +87,60 @@ for tid, lines in events.items():
     print('thread n 1 %d bpf.name="turn%d"' % (tid, tid), *lines, "%d OHe" % last, sep="\n")
 PYTHON
 make_trace costly <"$S/tests/golden/view_costly.txt"
-for name in small hour turns costly; do
+# Hostile text in every place that has a name: markup, control characters, marks of direction, 4 KB.
+make_trace hostile <<'END'
+thread n 7 7
+0 OHx i32:0 i32:-1 u64:0
+1000000 OM[ i64:1 i32:0
+1200000 OM= i64:1 i32:5
+1400000 VWC+ i64:5
+2000000 OHp u16:6 i32:8
+2000000 OHw i32:-1
+3000000 OHr
+3500000 OM] i64:1 i32:0
+4000000 OHp u16:1 i32:0
+6000000 OHw i32:8
+6500000 OHr
+10000000 OHe
+thread n 7 8
+0 OHx i32:-1 i32:-1 u64:0
+2000001 OAs i32:0
+2000001 OHr
+3000000 OHp u16:2 i32:7
+5000000 OAs i32:1
+5000001 OHr
+10000000 OHe
+thread m 9 9
+0 OHx i32:0 i32:-1 u64:0
+5000000 OHp u16:1 i32:0
+9000000 OHw i32:99
+9000001 OHr
+10000000 OHe
+END
+python3 - <<'PYTHON'
+import glob, json, os
+text = "</script><script>document.title='HACKED'</script><img src=x onerror=\"alert(1)\">&amp;'\x1b[31m\x01\u202e\u200f\u2028" + "W" * 4096
+for path in glob.glob("hostile/**/stream.json", recursive=True):
+    meta = json.load(open(path))
+    tid = meta["ovni"]["tid"]
+    meta["ovni"].update(loom=text + meta["ovni"]["loom"], rank=10 - tid, nranks=10, mark={
+        "0": {"title": text, "chan_type": "stack", "labels": {"1": text}}, "5": {"title": text, "chan_type": "single", "labels": {"1": text}}})
+    meta["bpf"] = {"name": str(tid) + text, "cgroup": text, "names": {"99": text}, "session": {
+        "lost": "5", "kernel": text, "hostname": text, "options": ["ovni-bpf", text], "t0": "0", "t1": "10000000"}}
+    if tid == 8:
+        del meta["bpf"]["name"]
+        meta["accel"] = {"label": text}
+    meta["nosv"] = {"hwc": {"0": {"name": text}}}
+    json.dump(meta, open(path, "w"))
+os.rename("hostile", "<img src=x onerror=alert(1)>&\u202e")
+PYTHON
+"$B/bin/ovni-view" -o hostile.html ./'<img'* 2>said || [ $? = 3 ] || { cat said; exit 1; }
+# More CPUs than fit into the window.
+for cpu in {0..39}; do
+	echo "thread n 1 $((cpu + 1)) ovni.loom_cpus=$(python3 -c 'import json; print(json.dumps([{"index": i, "phyid": i} for i in range(40)], separators=(",", ":")))')"
+	printf '%s\n' "0 OHx i32:$cpu i32:-1 u64:0" "1000 OHe"
+done | make_trace wide
+for name in small hour turns costly wide; do
 	status=0
 	"$B/bin/ovni-view" "$name" 2>said || status=$?
 	[ $status = 0 ] || [ $status = 3 ] || { cat said; exit 1; }

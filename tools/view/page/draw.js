@@ -402,8 +402,10 @@ class Painter {
 			const x = left + (t - t0) * scale;
 			context.fillStyle = this.line;
 			context.fillRect(x, 0, 1, height);
+			const text = t < 0 ? '−' + duration(-t) : duration(t - fixed);
 			context.fillStyle = this.ink;
-			context.fillText(t < 0 ? '−' + duration(-t) : duration(t - fixed), x + 4, height / 2);
+			if (x + 4 + context.measureText(text).width <= left + width)
+				context.fillText(text, x + 4, height / 2);
 		}
 		return step;
 	}

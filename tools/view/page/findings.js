@@ -14,7 +14,7 @@ class Findings {
 		if (!view.meta.overview)
 			return;
 		this.button.hidden = false;
-		this.button.textContent = this.list.length + (this.list.length === 1 ? ' finding' : ' findings');
+		this.button.textContent = counted(this.list.length, 'finding');
 		this.node.replaceChildren(...this.findings(), ...this.overview());
 		this.node.hidden = innerWidth < 900;
 	}
@@ -25,36 +25,24 @@ class Findings {
 		this.view.resize();
 	}
 
-	link(text, action) {
-		const link = element('a', text);
-		link.tabIndex = 0;
-		link.setAttribute('role', 'button');
-		link.addEventListener('click', action);
-		link.addEventListener('keydown', (event) => {
-			if (event.key !== 'Enter')
-				return;
-			event.stopPropagation();
-			action();
-		});
-		return link;
-	}
-
 	findings() {
-		const { overview } = this.view.meta, list = element('ol');
+		const { meta: { overview }, panel } = this.view, list = element('ol');
 		this.items = this.list.map((finding, i) => {
 			const item = element('li');
-			item.title = finding.command;
-			item.append(this.link(finding.text, () => this.jump(i)));
+			item.title = shown(finding.command);
+			item.append(panel.link(finding.text, () => this.jump(i)));
 			item.hidden = i >= FINDINGS_SHOWN;
 			list.append(item);
 			return item;
 		});
 		if (!this.items.length)
 			return [element('h2', 'No finding'), element('p', 'No wait, lock, imbalance or delay cost 1 % of the recording.')];
-		const out = [element('h2', 'Findings'), list];
+		const title = element('h2', 'Findings ');
+		title.append(element('small', 'click one to see its place'));
+		const out = [title, list];
 		if (overview.findings > FINDINGS_SHOWN) {
 			const more = element('p');
-			more.append(this.link('and ' + (overview.findings - FINDINGS_SHOWN) + ' more, of less cost', () => {
+			more.append(panel.link('and ' + (overview.findings - FINDINGS_SHOWN) + ' more, of less cost', () => {
 				this.items.forEach((item) => item.hidden = false);
 				more.textContent = overview.findings > this.items.length ? 'and ' + (overview.findings - this.items.length) + ' more' : '';
 			}));
@@ -67,12 +55,14 @@ class Findings {
 		const { meta, model, panel } = this.view, { overview } = meta, several = meta.looms.length > 1;
 		const used = overview.idle_unknown ? ['recorded', 'other or idle'] : ['busy', 'idle'];
 		const steal = overview.cpus.some((cpu) => cpu.steal !== undefined);
-		const cpus = overview.cpus.map((cpu) => [cpu.cpu + (several ? ' of ' + shown(cpu.loom) : ''),
+		const cpus = overview.cpus.map((cpu) => [cpu.cpu + (several ? ' of ' + cut(shown(cpu.loom)) : ''),
 			percent(cpu.used, cpu.window), percent(cpu.rest, cpu.window), percent(cpu.unknown, cpu.window),
 			...steal ? [cpu.steal === undefined ? '' : percent(cpu.steal, cpu.window)] : []]);
 		const threads = overview.threads.map((use) => [[model.nameOf(use.thread), () => this.view.chooseRow('t', use.thread)],
 			percent(use.run, use.life), percent(use.waited, use.life), String(use.runs)]);
-		const out = [element('h2', 'CPUs'), panel.table(['CPU', ...used, 'unknown', ...steal ? ['steal'] : []], cpus),
+		const table = panel.table(['CPU', ...used, 'unknown', ...steal ? ['steal'] : []], cpus);
+		table.className = 'cpus';
+		const out = [element('h2', 'CPUs'), table,
 			element('h2', 'Threads'), panel.table(['thread', 'run', 'waited', 'runs'], threads)];
 		if (overview.command)
 			out.push(element('h2', 'Recorded by'), element('p', overview.command));

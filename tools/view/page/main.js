@@ -3,12 +3,14 @@
  * the data elements as they arrive. `window.view` is for tests and for the console:
  *
  *   view.ready            all data are read and drawn
- *   view.state()          {t0, t1, rows, chosen, marks, damaged, frames}
+ *   view.state()          {t0, t1, rows, chosen, chosenRow, marks, damaged, runs, frames}
  *   view.sum(row, t0, t1) ns of each use of a thread row ("t4713"), busy ns of a CPU row ("c0")
  *   view.show(t0, t1)     shows a part of the time, in ns
  */
+const CPUS_OPEN = 32; /* with more CPUs, the threads stand first in sight */
 const KEYS = [['wheel, W S', 'zoom around the pointer; Shift and wheel, or over the names: scroll'],
 	['drag, A D, ← →', 'move; ← → with a run selected: its previous and next run'],
+	['↑ ↓, Enter', 'previous and next row; what is in its middle'],
 	['Shift and drag, drag on the axis', 'measure: time by state of each thread'],
 	['click', 'select; f shows the selection, f f or a double click the whole trace'],
 	['b, t, o, O', 'go to the waker, to the next run on the CPU, to the next and previous run of the thread'],
@@ -16,7 +18,8 @@ const KEYS = [['wheel, W S', 'zoom around the pointer; Shift and wheel, or over 
 	['/, n, N', 'search names, tids and functions; next and previous hit in time'],
 	['p, h, x, r', 'pin the row, hide it, show only its process, change the order of the rows'],
 	['1 to 9, i', 'go to a finding of ovni-report; show or hide the findings and the overview'],
-	['l, ?, Esc', 'legend, this list, nothing selected']];
+	['l, ?, Esc', 'legend, this list; nothing selected, hidden rows shown'],
+	['Ctrl C', 'copy the sentence of the selection, and the link to it']];
 
 class View {
 	constructor(model) {
@@ -43,44 +46,45 @@ class View {
 		this.pointer = { x: 400, y: 40 };
 		this.held = new Set();
 		this.setTheme(matchMedia('(prefers-color-scheme: dark)').matches);
-		document.title = shown(this.meta.name) + ' — ovni trace';
-		document.getElementById('name').textContent = shown(this.meta.name);
+		const name = document.getElementById('name');
+		name.textContent = cut(shown(this.meta.name));
+		name.title = shown(this.meta.name);
+		document.title = name.textContent + ' — ovni trace';
 		this.facts();
 	}
 
 	facts() {
-		const { meta } = this, n = meta.counts, parts = [];
-		if (meta.host)
-			parts.push(shown(meta.host));
+		const { meta } = this, parts = [], { looms } = meta;
+		const used = meta.cpus.filter((cpu) => cpu.cpu >= 0).length, all = meta.overview ? meta.overview.cpus.length : 0;
+		parts.push(looms.length > 3 ? looms.length + ' looms' : looms.map((loom) => cut(shown(loom), 32)).join(', '));
 		if (meta.wall)
 			parts.push(new Date(Number(BigInt(meta.wall.ns) / 1000000n) + meta.wall.utc_offset * 1000).toISOString()
 				.replace('T', ' ').slice(0, 19));
-		parts.push(duration(meta.end), meta.cpus.filter((cpu) => cpu.cpu >= 0).length + ' CPUs', meta.threads.length + ' threads',
-			n.runs + ' runs');
+		parts.push(duration(meta.end), all > used ? used + ' of ' + counted(all, 'CPU') + ' used' : counted(used, 'CPU'),
+			counted(meta.threads.length, 'thread'), counted(meta.counts.runs, 'run'));
 		if (meta.detail.first > 0 || meta.detail.last < meta.end)
 			parts.push('detail ' + seconds(meta.detail.first) + ' to ' + seconds(meta.detail.last) + ' s');
-		document.getElementById('facts').textContent = parts.join(' · ');
+		document.getElementById('facts').textContent = parts.filter((part) => part).join(' · ');
 	}
 
-	/* What is missing, in the header. */
+	/* What is missing, in the header; repairs are not missing. */
 	status() {
 		const { meta } = this, parts = [], node = document.getElementById('state');
 		if (meta.damaged)
 			parts.push('THE TRACE IS DAMAGED: the page ends where the damage begins');
 		if (this.damaged)
-			parts.push(this.damaged + (this.damaged === 1 ? ' block' : ' blocks') + ' of the page damaged');
-		if (meta.lost !== '0')
-			parts.push(meta.lost + ' EVENTS LOST');
-		if (meta.repairs !== '0')
-			parts.push(meta.repairs + (meta.repairs === '1' ? ' repair' : ' repairs')
-				+ ' of switches that the kernel did not report'
-				+ (meta.lost === '0' ? '' : ', or whose records were lost'));
-		if (meta.incomplete)
+			parts.push(counted(this.damaged, 'block') + ' of the page damaged');
+		if (meta.incomplete) /* names the number of lost events */
 			parts.push('INCOMPLETE: ' + meta.incomplete);
 		if (meta.detail.full)
 			parts.push('the detail ends at ' + seconds(meta.detail.last) + ' s (--limit)');
-		node.textContent = '· ' + (parts.join(' · ') || 'complete');
 		node.classList.toggle('bad', parts.length > 0);
+		if (!parts.length)
+			parts.push('complete');
+		if (meta.repairs !== '0')
+			parts.push(counted(Number(meta.repairs), 'repair') + ' of switches that the kernel did not report'
+				+ (meta.lost === '0' ? '' : ', or whose records were lost'));
+		node.textContent = '· ' + parts.join(' · ');
 	}
 
 	setTheme(dark) {
@@ -110,7 +114,7 @@ class View {
 		const { meta, model } = this, processes = new Map();
 		this.all = [];
 		this.rowOf = new Map();
-		const several = meta.looms.length > 1, seen = new Map();
+		const several = meta.looms.length > 1, seen = new Map(), anyRank = meta.threads.some((thread) => thread.rank !== undefined);
 		const key = (loom, name) => several ? 'n' + loom + '/' + name : name;
 		meta.threads.forEach((thread, id) => {
 			if (thread.omitted)
@@ -123,6 +127,8 @@ class View {
 			group.sum += model.onCpu[id];
 			if (thread.tid === thread.pid)
 				group.name = thread.accelerator ? 'accelerator ' + meta.looms[thread.loom] : thread.name;
+			if (group.rank === undefined)
+				group.rank = thread.rank;
 		});
 		const byTime = (a, b) => model.onCpu[b] - model.onCpu[a] || a - b;
 		const byName = (a, b) => meta.threads[a].name < meta.threads[b].name ? -1 : meta.threads[a].name > meta.threads[b].name ? 1 : a - b;
@@ -130,24 +136,30 @@ class View {
 		const compare = [byTime, byName, byTid][this.order];
 		const cpus = meta.cpus.map((cpu, id) => id).filter((id) => meta.cpus[id].cpu >= 0).sort((a, b) =>
 			meta.cpus[a].loom - meta.cpus[b].loom || meta.cpus[a].cpu - meta.cpus[b].cpu);
-		this.all.push({ kind: 'head', id: 'cpus', label: 'CPUs' });
+		this.all.push({ kind: 'head', id: 'cpus', label: cpus.length > CPUS_OPEN ? cpus.length + ' CPUs' : 'CPUs' });
+		if (cpus.length > CPUS_OPEN && !this.names.style.height)
+			this.closed.add('cpus');
 		for (const id of cpus)
 			this.all.push({ kind: 'cpu', id, group: 'cpus', label: this.panel.cpu(id),
 				key: key(meta.cpus[id].loom, 'c' + meta.cpus[id].cpu) });
 		this.all.push({ kind: 'count', id: 'runnable', group: 'cpus', key: 'runnable', label: 'threads that wait for a CPU' });
 		const groups = [...processes.values()];
 		groups.forEach((group) => group.threads.sort(compare));
-		groups.sort((a, b) => this.order ? compare(a.threads[0], b.threads[0]) : b.sum - a.sum || a.threads[0] - b.threads[0]);
+		const rankOf = (group) => group.rank === undefined ? Infinity : Number(group.rank);
+		groups.sort((a, b) => this.order ? compare(a.threads[0], b.threads[0])
+			: anyRank && rankOf(a) !== rankOf(b) ? rankOf(a) - rankOf(b) : b.sum - a.sum || a.threads[0] - b.threads[0]);
 		for (const group of groups) {
 			const many = group.threads.length > 1;
 			if (many)
-				this.all.push({ kind: 'head', id: group.id, label: shown(group.name) + ' (' + group.pid + ') · '
-					+ group.threads.length + ' threads' + (group.rank === undefined ? '' : ', rank ' + group.rank) });
+				this.all.push({ kind: 'head', id: group.id, label: (group.rank === undefined ? cut(shown(group.name)) + ' (' + group.pid + ')'
+					: 'rank ' + group.rank + ' · ' + cut(shown(group.name))) + ' · ' + counted(group.threads.length, 'thread'),
+				title: shown(group.name) + ' (' + group.pid + ')' });
 			for (const id of group.threads) {
 				const thread = meta.threads[id], name = key(thread.loom, 't' + thread.tid), n = (seen.get(name) || 0) + 1;
 				seen.set(name, n);
 				this.all.push({ kind: 'thread', id, group: many ? group.id : '', process: group.id, key: n > 1 ? name + '.' + n : name,
-					label: model.nameOf(id),
+					label: (many || thread.rank === undefined ? '' : 'rank ' + thread.rank + ' · ') + model.nameOf(id),
+					title: thread.name ? shown(thread.name) + ' (' + thread.tid + ')' : thread.tid,
 					lines: [...model.linesOf.get(id) || [], ...model.valueLinesOf.get(id) || []] });
 			}
 		}
@@ -190,13 +202,25 @@ class View {
 	}
 
 	chooseRow(kind, id) {
-		const row = this.all.find((r) => r.kind === (kind === 't' ? 'thread' : 'cpu') && r.id === id);
+		this.takeRow(this.all.find((r) => r.kind === (kind === 't' ? 'thread' : 'cpu') && r.id === id));
+	}
+
+	takeRow(row) {
 		if (!row)
 			return;
 		this.reveal(row);
 		this.chosenRow = row.key;
-		this.hit = { kind: 'thread', id };
+		if (row.kind === 'thread')
+			this.hit = { kind: 'thread', id: row.id };
 		this.redraw();
+		this.link();
+	}
+
+	/* Selects the row above or below. */
+	stepRow(by) {
+		const rows = this.rows.filter((row) => row.key), at = rows.findIndex((row) => row.key === this.chosenRow);
+		this.choose(undefined);
+		this.takeRow(rows[at < 0 ? 0 : Math.min(Math.max(at + by, 0), rows.length - 1)]);
 	}
 
 	reveal(row) {
@@ -206,8 +230,9 @@ class View {
 			this.only = undefined;
 			this.layout();
 		}
-		if (row.y < this.main.scrollTop || row.y + row.height > this.main.scrollTop + this.height)
-			this.main.scrollTop = Math.max(0, row.y - this.height / 2);
+		const height = this.main.clientHeight; /* the panel may just have taken some of it */
+		if (row.y < this.main.scrollTop || row.y + row.height > this.main.scrollTop + height)
+			this.main.scrollTop = Math.max(0, row.y - height / 2);
 	}
 
 	/* ---- time ---- */
@@ -291,6 +316,12 @@ class View {
 		this.drawMarks(context, scale);
 		this.drawChosen(context, rows, scale);
 		this.drawNames(context, rows);
+		for (const row of rows)
+			if (row.key !== undefined && row.key === this.chosenRow) {
+				context.fillStyle = painter.mark;
+				context.fillRect(0, row.y, total, 1);
+				context.fillRect(0, row.y + row.height - 1, total, 1);
+			}
 		this.drawAxis();
 		this.drawOverview();
 	}
@@ -307,7 +338,7 @@ class View {
 			if (row.kind === 'count')
 				context.fillText('at most ' + this.most.toFixed(1) + ' in sight', 10, row.y + ROW + 5);
 			(row.lines || []).forEach((line, k) => line.type !== undefined
-				&& context.fillText(this.model.titleOf(line.type), 22, row.y + ROW + k * LINE + LINE / 2 - 1, LEFT - 30));
+				&& context.fillText(cut(this.model.titleOf(line.type), 36), 22, row.y + ROW + k * LINE + LINE / 2 - 1, LEFT - 30));
 		}
 		/* real text, to be selected, copied and read aloud, above the canvas */
 		const used = new Set();
@@ -318,9 +349,9 @@ class View {
 			used.add(key);
 			if (!node) {
 				node = element('div', row.label, 'row ' + row.kind);
-				node.title = row.label;
-				if (row.kind === 'head')
-					node.addEventListener('click', () => this.toggle(row.id));
+				node.title = row.title || row.label;
+				node.addEventListener('click', () => row.kind === 'head' ? this.toggle(row.id)
+					: this.takeRow(this.all.find((r) => r.kind === row.kind && r.id === row.id)));
 				this.labels.set(key, node);
 				this.names.append(node);
 			}
@@ -472,7 +503,7 @@ class View {
 
 	/* What is at a point of the canvas: {kind: run, stay, call, gap or idle}, or undefined. */
 	at(x, y) {
-		const row = this.rowAt(y), { model } = this, { gaps, runs } = model, t = this.timeAt(x), reach = 2 / this.scale;
+		const row = this.rowAt(y), { model } = this, { gaps } = model, t = this.timeAt(x), reach = 2 / this.scale;
 		if (!row || x < LEFT || row.kind === 'head')
 			return undefined;
 		for (let i = 0; i < gaps.n; i++)
@@ -558,11 +589,11 @@ class View {
 		const [kind, id] = what.kind === 'count' ? ['count', 'runnable'] : thread !== undefined ? ['thread', thread] : ['cpu', cpu];
 		const row = this.all.find((r) => r.kind === kind && r.id === id);
 		this.chosenRow = row && row.key;
-		if (go && row)
+		this.panel.show(what);
+		if (row)
 			this.reveal(row);
 		if (go && (begin > this.t1 || end < this.t0 || end - begin > 2 * (this.t1 - this.t0)))
 			this.show(begin - (this.t1 - this.t0) / 2, begin + (this.t1 - this.t0) / 2);
-		this.panel.show(what);
 		this.redraw();
 		this.link();
 	}
@@ -698,21 +729,39 @@ class View {
 
 function listen(view) {
 	const { bars, main, overview, axisCanvas } = view;
-	let drag;
+	const hover = document.getElementById('hover');
+	let drag, over;
 	const place = (event, node) => {
 		const box = node.getBoundingClientRect();
 		return { x: event.clientX - box.left, y: event.clientY - box.top };
 	};
-	bars.addEventListener('wheel', (event) => {
-		const { x } = place(event, bars);
-		if (event.shiftKey || x < LEFT)
+	/* The sentences of what is under the pointer, beside it. */
+	const tell = (event, what) => {
+		const key = what ? JSON.stringify(what) : '';
+		if (key !== over)
+			hover.replaceChildren(...what ? view.panel.sentences(what) : []);
+		over = key;
+		hover.hidden = !what;
+		if (!what)
 			return;
-		event.preventDefault();
-		if (Math.abs(event.deltaX) > Math.abs(event.deltaY))
-			view.pan(event.deltaX / view.width);
-		else
-			view.zoom(Math.pow(1.0015, Math.max(-400, Math.min(400, event.deltaY))), x);
-	}, { passive: false });
+		const { offsetWidth: width, offsetHeight: height } = hover, x = event.clientX + 14, y = event.clientY + 18;
+		hover.style.left = Math.max(4, Math.min(x, innerWidth - width - 4)) + 'px';
+		hover.style.top = Math.max(4, y + height > innerHeight ? event.clientY - height - 10 : y) + 'px';
+	};
+	for (const canvas of [bars, axisCanvas, overview])
+		canvas.addEventListener('wheel', (event) => {
+			const { x } = place(event, canvas);
+			if (canvas === bars && (event.shiftKey || x < LEFT))
+				return;
+			event.preventDefault();
+			tell(event);
+			if (Math.abs(event.deltaX) > Math.abs(event.deltaY))
+				view.pan(event.deltaX / view.width);
+			else
+				view.zoom(Math.pow(1.0015, Math.max(-400, Math.min(400, event.deltaY))),
+					canvas === overview ? LEFT + ((x - LEFT) / view.width * view.end - view.t0) * view.scale : x);
+		}, { passive: false });
+	bars.addEventListener('pointerleave', (event) => tell(event));
 	bars.addEventListener('pointerdown', (event) => {
 		const at = place(event, bars);
 		if (event.button || at.x < LEFT)
@@ -724,10 +773,10 @@ function listen(view) {
 	bars.addEventListener('pointermove', (event) => {
 		const at = view.pointer = place(event, bars);
 		if (!drag) {
-			const what = view.at(at.x, at.y);
-			bars.title = what ? view.panel.sentences(what).map((p) => p.textContent).join('\n') : '';
+			tell(event, view.at(at.x, at.y));
 			return;
 		}
+		tell(event);
 		if (Math.abs(at.x - drag.x) + Math.abs(at.y - drag.y) > 3)
 			drag.moved = true;
 		if (drag.measure) {
@@ -785,13 +834,20 @@ function listen(view) {
 	document.getElementById('keys').addEventListener('click', () => press(view, '?'));
 	const search = document.getElementById('search');
 	search.addEventListener('input', () => search.value && view.panel.search(search.value));
+	addEventListener('copy', (event) => {
+		if (event.target === search || !view.chosen || String(getSelection()))
+			return;
+		const said = Array.from(view.panel.node.querySelectorAll('p'), (p) => p.textContent);
+		event.clipboardData.setData('text/plain', [...said, location.href].join('\n'));
+		event.preventDefault();
+	});
 	addEventListener('keydown', (event) => {
 		if (event.target === search) {
 			if (event.key === 'Escape' || event.key === 'Enter')
 				main.focus();
 			return;
 		}
-		if (event.ctrlKey || event.metaKey || event.altKey)
+		if (event.ctrlKey || event.metaKey || event.altKey || event.key === 'Enter' && event.target.tagName === 'BUTTON')
 			return;
 		if (press(view, event.key))
 			event.preventDefault();
@@ -851,6 +907,14 @@ function press(view, key) {
 		else
 			view.pan(key === 'ArrowLeft' ? -0.1 : 0.1);
 		return true;
+	case 'ArrowUp':
+	case 'ArrowDown':
+		view.stepRow(key === 'ArrowUp' ? -1 : 1);
+		return true;
+	case 'Enter':
+		if (row)
+			view.choose(view.at(LEFT + view.width / 2, row.y - view.main.scrollTop + ROW / 2));
+		return true;
 	case 'f':
 		if (view.chosen && view.fitted !== view.chosen) {
 			const { begin, end } = view.extent(view.chosen), margin = Math.max((end - begin) * 0.2, 10);
@@ -885,12 +949,15 @@ function press(view, key) {
 		view.link();
 		return true;
 	case 'h':
-		if (row)
-			view.hidden.add(row.key);
+		if (!row)
+			return true;
+		view.hidden.add(row.key);
+		view.panel.clear(element('p', counted(view.hidden.size, 'hidden row') + '. Esc shows them.'));
 		view.layout();
 		return true;
 	case 'x':
 		view.only = view.only || !row ? undefined : row.process;
+		view.panel.clear(...view.only ? [element('p', 'The rows of one process. x shows all.')] : []);
 		view.layout();
 		return true;
 	case 'r':
@@ -909,7 +976,10 @@ function press(view, key) {
 		help.hidden = !help.hidden;
 		return true;
 	case 'Escape':
-		help.hidden = true;
+		if (!help.hidden) {
+			help.hidden = true;
+			return true;
+		}
 		view.marks = [];
 		view.hidden.clear();
 		view.choose(undefined);

@@ -214,9 +214,9 @@ class Model {
 	nameOf(actor) {
 		const { threads, others } = this.meta;
 		if (actor >= threads.length)
-			return shown(others[actor - threads.length]);
+			return cut(shown(others[actor - threads.length]));
 		const thread = threads[actor];
-		return thread.name ? shown(thread.name) + ' (' + thread.tid + ')' : thread.tid;
+		return thread.name ? cut(shown(thread.name)) + ' (' + thread.tid + ')' : thread.tid;
 	}
 
 	/* Since when the thread of a run was runnable before it; undefined: not known. */

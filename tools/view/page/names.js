@@ -13,15 +13,25 @@ const COLOURS = {
 };
 const HUES = ['#0072b2', '#e69f00', '#56b4e9', '#cc79a7', '#d55e00', '#009e73', '#f0e442', '#332288'];
 
+/* Control characters and marks of direction, which change what other characters look like, as U+NNNN. */
 function shown(text) {
-	return String(text).replace(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g,
+	return String(text).replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g,
 		(c) => 'U+' + c.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0'));
+}
+
+/* At most `most` characters, for rows and tables. */
+function cut(text, most = 64) {
+	return text.length > most ? text.slice(0, most - 1) + '…' : text;
+}
+
+function counted(n, noun) {
+	return n + ' ' + noun + (n === 1 ? '' : 's');
 }
 
 function element(tag, text, className) {
 	const node = document.createElement(tag);
 	if (text !== undefined)
-		node.textContent = text;
+		node.textContent = shown(text);
 	if (className)
 		node.className = className;
 	return node;

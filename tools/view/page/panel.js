@@ -9,22 +9,31 @@ class Panel {
 		this.node = document.getElementById('panel');
 	}
 
+	/* Shows the paragraphs; without any the panel gives its place to the timeline. */
 	clear(...nodes) {
 		this.node.replaceChildren(...nodes);
+		this.node.hidden = !nodes.length;
+	}
+
+	link(text, action) {
+		const link = element('a', text);
+		link.tabIndex = 0;
+		link.setAttribute('role', 'button');
+		link.addEventListener('click', action);
+		link.addEventListener('keydown', (event) => {
+			if (event.key !== 'Enter')
+				return;
+			event.stopPropagation();
+			action();
+		});
+		return link;
 	}
 
 	/* A paragraph of texts, and of [text, action] for links. */
 	paragraph(parts) {
 		const p = element('p');
-		for (const part of parts) {
-			if (!Array.isArray(part)) {
-				p.append(part);
-				continue;
-			}
-			const link = element('a', part[0]);
-			link.addEventListener('click', part[1]);
-			p.append(link);
-		}
+		for (const part of parts)
+			p.append(Array.isArray(part) ? this.link(...part) : shown(part));
 		return p;
 	}
 
@@ -62,13 +71,9 @@ class Panel {
 
 	run({ place }) {
 		const { model } = this, { runs, byThread } = model, i = byThread.order[place];
-		const wake = model.wakeOf(place), waker = runs.waker[i], begin = [], how = runs.kind[i] & 15;
-		if (waker >= 0)
-			begin.push('It was woken by ', this.follows(waker, place, 'b'), this.where(waker, wake));
-		else if (waker === BY_INTERRUPT)
-			begin.push('It was woken by an interrupt');
-		else if (waker === BY_UNKNOWN)
-			begin.push('It was woken, the trace does not tell by which thread');
+		const wake = model.wakeOf(place), begin = [], how = runs.kind[i] & 15, woken = this.woken(place);
+		if (woken.length)
+			begin.push('It ', ...woken);
 		else if (wake !== undefined)
 			begin.push('It had stayed runnable');
 		else if (runs.wake[i] === WAKE_MOVED)
@@ -77,14 +82,28 @@ class Panel {
 			begin.push(', and waited ' + duration(runs.begin[i] - wake) + ' for a CPU');
 		if (begin.length)
 			begin.push('. ');
-		const around = [], end = this.end(i, how, place);
-		if (place > byThread.first[runs.thread[i]])
-			around.push(['previous run', () => this.go(place, 'O')], ' ');
-		if (place + 1 < byThread.first[runs.thread[i] + 1])
-			around.push(['next run', () => this.go(place, 'o')]);
 		return [this.paragraph([this.thread(runs.thread[i]), ' ran on ' + this.cpu(runs.cpu[i]) + ' for '
 			+ duration(runs.end[i] - runs.begin[i]) + ', ' + this.span(runs.begin[i], runs.end[i]) + '.']),
-		this.paragraph([...begin, ...end]), this.paragraph(around)];
+		this.paragraph([...begin, ...this.end(i, how, place)])];
+	}
+
+	/* The runs before and after a run of the thread. */
+	around({ place }) {
+		const { runs, byThread } = this.model, thread = runs.thread[byThread.order[place]], parts = [];
+		if (place > byThread.first[thread])
+			parts.push(['previous run', () => this.go(place, 'O')], ' ');
+		if (place + 1 < byThread.first[thread + 1])
+			parts.push(['next run', () => this.go(place, 'o')]);
+		return this.paragraph(parts);
+	}
+
+	/* What woke the thread for the run at this place, in a sentence; empty: it was not woken, or it is not known. */
+	woken(place) {
+		const { model } = this, waker = model.runs.waker[model.byThread.order[place]];
+		if (waker >= 0)
+			return ['was woken by ', this.follows(waker, place, 'b'), this.where(waker, model.wakeOf(place))];
+		return waker === BY_INTERRUPT ? ['was woken by an interrupt']
+			: waker === BY_UNKNOWN ? ['was woken, the trace does not tell by which thread'] : [];
 	}
 
 	/* The name of an actor as a link that goes to its run. */
@@ -131,8 +150,16 @@ class Panel {
 		const out = [this.paragraph([this.thread(thread), ' was ' + state + (reason ? ' (' + reason + ')' : '')
 			+ ' for ' + duration(end - begin) + ', ' + this.span(begin, end) + '.'])];
 		const next = byThread.place(thread, end);
-		if (state !== 'runnable' || next >= byThread.first[thread + 1])
+		if (next >= byThread.first[thread + 1])
 			return out;
+		const woken = this.woken(next), wake = model.wakeOf(next);
+		if (woken.length && (wake === begin || wake === end))
+			out.push(this.paragraph([wake === end ? 'Then it ' : 'It ', ...woken, '.']));
+		if (state !== 'runnable')
+			return out;
+		const last = next - 1, before = last < byThread.first[thread] ? -1 : byThread.order[last];
+		if (reason === 'preempted' && before >= 0 && runs.end[before] === begin && runs.next[before] >= 0)
+			out.push(this.paragraph([this.follows(runs.next[before], last, 't'), ' took its CPU.']));
 		const cpu = runs.cpu[byThread.order[next]], sums = new Map();
 		let busy = 0;
 		model.eachRun(cpu, begin, end, (i) => {
@@ -143,7 +170,8 @@ class Panel {
 		const parts = ['Meanwhile ' + this.cpu(cpu) + ', where it ran next, ran '];
 		const list = [...sums].sort((a, b) => b[1] - a[1]);
 		if (!list.length)
-			return [...out, this.paragraph(['Meanwhile ' + this.cpu(cpu) + ', where it ran next, ran no thread of this page.'])];
+			return [...out, this.paragraph(['Meanwhile ' + this.cpu(cpu) + ', where it ran next, ran no thread of this page'
+				+ (model.meta.overview && model.meta.overview.idle_unknown ? ' (ovni-bpf -a records all threads).' : '.')])];
 		for (const [other, ns] of list.slice(0, 5))
 			parts.push(this.thread(other), ' for ' + duration(ns) + ', ');
 		if (list.length > 5)
@@ -166,7 +194,7 @@ class Panel {
 
 	gap({ i }) {
 		const { gaps } = this.model;
-		return [this.paragraph([gaps.more[i] + (gaps.more[i] === 1 ? ' event' : ' events') + ' of '
+		return [this.paragraph([counted(gaps.more[i], 'event') + ' of '
 			+ (gaps.what[i] >= 0 ? this.cpu(gaps.what[i]) : 'a CPU') + ' lost, ' + this.span(gaps.begin[i], gaps.end[i])
 			+ '. States there are a guess.'])];
 	}
@@ -200,7 +228,7 @@ class Panel {
 	}
 
 	show(what) {
-		this.clear(...this.sentences(what));
+		this.clear(...this.sentences(what), ...what.kind === 'run' ? [this.around(what)] : []);
 	}
 
 	table(heads, rows) {
@@ -211,13 +239,7 @@ class Panel {
 			const row = element('tr');
 			for (const cell of cells) {
 				const td = element('td');
-				if (Array.isArray(cell)) {
-					const link = element('a', cell[0]);
-					link.addEventListener('click', cell[1]);
-					td.append(link);
-				} else {
-					td.textContent = cell;
-				}
+				td.append(Array.isArray(cell) ? this.link(...cell) : shown(cell));
 				row.append(td);
 			}
 			table.append(row);
@@ -243,7 +265,7 @@ class Panel {
 		const cell = (ns) => ns ? duration(ns) + ' ' + percent(ns, length) : '';
 		const body = rows.slice(0, 100).map(([id, sums]) =>
 			[[model.nameOf(id), () => this.view.chooseRow('t', id)], ...uses.map((use) => cell(sums[use]))]);
-		body.unshift(['all ' + rows.length + ' threads', ...uses.map((use) => duration(columns.get(use)))]);
+		body.unshift(['all ' + counted(rows.length, 'thread'), ...uses.map((use) => duration(columns.get(use)))]);
 		const cpus = meta.cpus.map((cpu, row) => cpu.cpu < 0 ? '' : this.cpu(row) + ' busy ' + cell(model.busy(row, t0, t1)))
 			.filter((text) => text);
 		this.clear(this.paragraph([duration(length) + ', ' + this.span(t0, t1)
@@ -257,7 +279,7 @@ class Panel {
 		const has = (name) => name.toLowerCase().includes(wanted);
 		meta.threads.forEach((thread, id) => {
 			if (!thread.omitted && (has(thread.name) || thread.tid === text || thread.pid === text))
-				rows.push([[model.nameOf(id), () => this.view.chooseRow('t', id)], 'thread', model.byThread.size(id) + ' runs',
+				rows.push([[model.nameOf(id), () => this.view.chooseRow('t', id)], 'thread', counted(model.byThread.size(id), 'run'),
 					duration(model.onCpu[id])]);
 		});
 		const functions = meta.functions.map((f, id) => id).filter((id) => has(meta.functions[id].label));
@@ -273,9 +295,9 @@ class Panel {
 		}
 		for (const [id, [n, sum, longest]] of totals)
 			if (longest >= 0)
-				rows.push([[shown(meta.functions[id].label), () => this.view.choose({ kind: 'call', i: longest }, true)],
-					shown(meta.functions[id].title), n + (n === 1 ? ' call' : ' calls'), duration(sum)]);
-		this.clear(this.paragraph([rows.length + ' found for "' + shown(text) + '"'
+				rows.push([[cut(shown(meta.functions[id].label)), () => this.view.choose({ kind: 'call', i: longest }, true)],
+					cut(shown(meta.functions[id].title)), counted(n, 'call'), duration(sum)]);
+		this.clear(this.paragraph([rows.length + ' found for "' + cut(shown(text)) + '"'
 			+ (rows.length > 200 ? '; the first 200' : '')]),
 		this.table(['name', 'kind', 'number', 'time'], rows.slice(0, 200)));
 		return rows.length;
