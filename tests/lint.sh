@@ -4,8 +4,8 @@
 # Runs the static checkers on the whole tree, and the unit tests under valgrind (golden/valgrind
 # does so with the programs):
 #
-#   tests/lint.sh [BUILD] [TOOL...]     TOOL: modules tidiness format pyflakes shellcheck cppcheck
-#                                             clang-tidy valgrind
+#   tests/lint.sh [BUILD] [TOOL...]     TOOL: modules tidiness format pages pyflakes shellcheck
+#                                             cppcheck clang-tidy valgrind
 #
 # A missing tool is named and left out. Status 1 if any tool found something. clang-tidy needs the
 # generated skeleton (make first).
@@ -15,7 +15,7 @@ cd "$(dirname "$0")/.." || exit 1
 B=${1:-build}
 [ $# -gt 0 ] && shift
 chosen=("$@")
-[ $# -gt 0 ] || chosen=(modules tidiness format pyflakes shellcheck cppcheck clang-tidy valgrind)
+[ $# -gt 0 ] || chosen=(modules tidiness format pages pyflakes shellcheck cppcheck clang-tidy valgrind)
 status=0
 
 have() {
@@ -26,13 +26,22 @@ have() {
 
 sources() { find trace user emu tools tests -name '*.c' -not -path '*/build*' 2>/dev/null | sort; }
 
-lint_modules() {
+# A test of tests/golden.
+lint_test() {
 	local t
 	t=$(mktemp -d) || return 1
-	S=$PWD T=$t tests/golden/modules.sh
+	S=$PWD T=$t "tests/golden/$1.sh"
 	local result=$?
 	rm -rf "$t"
 	return "$result"
+}
+
+lint_modules() { lint_test modules; }
+
+# JavaScript and CSS of the pages.
+lint_pages() {
+	have node nodejs || return 0
+	lint_test page_lint
 }
 
 # Checks of our own: work left for later, blanks at line ends, and names of machines. The words are
