@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # ovni-export --sqlite and --csv: rows worked out by hand; each question of docs/export.md, answered
-# from the database, equals ovni-report to the ns, also of a part of a trace and of a trace of
+# from the database, equals ovni-report to the ns, also of a part, of time that was not recorded, and of a trace of
 # another program; the files have the rows of the database; hostile names stay values; incomplete
 # and damaged traces; a full disk, and outputs that must not be replaced, leave nothing behind.
 set -eu
@@ -131,6 +131,36 @@ for line in schema_version,1, lost,5, 'complete,0,the recorder lost 5 events' da
 	realtime,1700000000000000000, realtime_clock,1000, utc_offset,3600,; do
 	grep -qx "$line" t-csv/meta.csv || fail "meta.csv: $line"
 done
+
+# Time that was not recorded: the end of a run, a sleep, the begin of a wait.
+make_trace unsure <<'END'
+thread n 1 1 bpf.name="a"
+1000 OHx i32:0 i32:-1 u64:0
+1500 OHp u16:1 i32:2 u64:200
+1700 OHw i32:0
+1800 OHr
+2000 OHp u16:6 i32:2
+2000 OHw i32:-1
+2300 OHr u64:100
+2400 OHp u16:1 i32:0
+2600 OHw i32:0 u64:50
+2700 OHr
+2900 OHe u64:60
+END
+agree unsure 0
+same intervals <<'END'
+thread,state,reason,begin_ns,end_ns,duration_ns,cpu,ended_by,next_tid
+0,running,,1000,1300,300,0,lost,
+0,unknown,lost,1300,1500,200,,,
+0,asleep,sleeping,1500,1700,200,,,
+0,runnable,woken,1700,1800,100,0,,
+0,running,,1800,2000,200,0,preempted,2
+0,unknown,lost,2000,2300,300,,,
+0,running,,2300,2400,100,0,sleeping,0
+0,unknown,lost,2400,2700,300,,,
+0,running,,2700,2840,140,0,lost,
+0,unknown,lost,2840,2900,60,,,
+END
 
 # A part: intervals are cut, waits that touch it and calls within it are there; chosen threads.
 export_it 3 --csv --from 1160 --to 1560 --comm 'R*' -o part trace

@@ -286,17 +286,30 @@ static int end_piece(struct tables *t, uint32_t stream, enum time_use use, int64
 			    CELL_UNKNOWN);
 }
 
-/* A stay begins; `before` is the use of the time up to now. */
-static int follow_use(struct tables *t, const struct intervals *walk, uint32_t stream,
-		      enum time_use before)
+/* thread_times: a stay has ended; a part of it is written if its thread moved. */
+static void take_stay(void *arg, uint32_t stream, enum time_use use, int64_t begin, int64_t end)
 {
-	const struct thread_time *time = &t->times.threads[stream];
+	struct tables *t = arg;
 	struct track *track = &t->tracks[stream];
 	int err;
 
-	if (time->use == before)
-		return 0;
-	err = end_piece(t, stream, before, time->since);
+	if (track->piece_at < begin)
+		track->piece_at = begin;
+	err = end_piece(t, stream, use, end);
+	if (err && !t->failed)
+		t->failed = err;
+}
+
+/* After an event: a stay may have begun; `before` and `since` are the use and the begin of the one
+ * before. */
+static int follow_use(struct tables *t, const struct intervals *walk, uint32_t stream,
+		      enum time_use before, int64_t since)
+{
+	const struct thread_time *time = &t->times.threads[stream];
+	struct track *track = &t->tracks[stream];
+
+	if (t->failed || (time->use == before && time->since == since))
+		return t->failed;
 	if (before == TIME_NONE && track->begin == CELL_UNKNOWN)
 		track->begin = time->since;
 	track->end = time->use == TIME_NONE ? time->since : CELL_UNKNOWN;
@@ -305,7 +318,7 @@ static int follow_use(struct tables *t, const struct intervals *walk, uint32_t s
 	if (is_wait(time->use))
 		track->piece_cpu =
 			wait_cpu(walk, stream, time->use - TIME_WAITING, track->piece_cpu);
-	return err;
+	return 0;
 }
 
 /* A waiting thread moves to the queue of another CPU. */
@@ -480,19 +493,23 @@ static int take_mark(struct tables *t, const struct intervals *walk, uint32_t st
 static int take_state(struct tables *t, const struct intervals *walk, uint32_t stream,
 		      const struct event *ev)
 {
-	enum time_use before = t->times.threads[stream].use, child_before = TIME_NONE;
-	int64_t child = -1;
+	const struct thread_time *time = &t->times.threads[stream], *newborn = NULL;
+	enum time_use before = time->use, child_before = TIME_NONE;
+	int64_t since = time->since, child_since = 0, child = -1;
 	int err;
 
 	if (ev->model == 'O' && ev->value == 'C')
 		child = wait_newborn(walk, stream, ev);
-	if (child >= 0)
-		child_before = t->times.threads[child].use;
+	if (child >= 0) {
+		newborn = &t->times.threads[child];
+		child_before = newborn->use;
+		child_since = newborn->since;
+	}
 	thread_times_step(&t->times, walk, stream, ev);
-	err = follow_use(t, walk, stream, before);
+	err = follow_use(t, walk, stream, before, since);
 	if (err || child < 0)
 		return err;
-	err = follow_use(t, walk, (uint32_t)child, child_before);
+	err = follow_use(t, walk, (uint32_t)child, child_before, child_since);
 	/* it stands on the queue of its OHx, which is its next event */
 	t->tracks[child].piece_cpu = get_i32(walk->source->streams[child].ev.payload);
 	return err;
@@ -708,7 +725,7 @@ static int put_meta(struct tables *t, const struct intervals *walk)
 static int finish_thread(struct tables *t, const struct intervals *walk, uint32_t stream)
 {
 	const struct track *track = &t->tracks[stream];
-	int err = end_piece(t, stream, t->times.threads[stream].use, walk->last);
+	int err = 0;
 
 	for (size_t depth = track->depth; depth-- > 0 && err == 0;)
 		err = put_region(t, stream, depth, clip(t, walk->last), false);
@@ -721,6 +738,9 @@ static int finish(struct tables *t, const struct intervals *walk)
 {
 	int err;
 
+	thread_times_finish(&t->times, walk);
+	if (t->failed)
+		return t->failed;
 	for (uint32_t i = 0; i < t->request->source->trace.nstreams; i++) {
 		err = finish_thread(t, walk, i);
 		if (err)
@@ -751,6 +771,8 @@ int tables_walk(struct export_request *request, table_row_fn row, void *to)
 	err = thread_times_init(&t.times, request->source, INT64_MIN, INT64_MAX);
 	if (err)
 		goto out;
+	t.times.stay = take_stay;
+	t.times.arg = &t;
 	t.cpu_times.part = filter->from.given || filter->to.given;
 	t.cpu_times.first = filter->first;
 	t.cpu_times.last = filter->last;

@@ -47,8 +47,9 @@ static enum time_class class_of(enum time_use use)
 }
 
 /* Ends the present stay at the clock `end`. */
-static void end_stay(struct thread_time *t, int64_t end)
+static void end_stay(const struct thread_times *times, uint32_t stream, int64_t end)
 {
+	struct thread_time *t = &times->threads[stream];
 	struct time_stays *stays = &t->uses[t->use];
 	int64_t ns = clock_distance(t->since, end);
 
@@ -61,6 +62,8 @@ static void end_stay(struct thread_time *t, int64_t end)
 		stays->max = ns;
 		stays->max_at = t->since;
 	}
+	if (times->stay)
+		times->stay(times->arg, stream, t->use, t->since, end);
 	t->since = end;
 }
 
@@ -72,13 +75,13 @@ static void change(struct thread_times *times, uint32_t stream, enum time_use us
 	if (t->use == use && known >= times->now)
 		return;
 	if (t->use != TIME_NONE && known < times->now) {
-		end_stay(t, known);
+		end_stay(times, stream, known);
 		t->use = TIME_LOST;
 	}
 	if (t->use == use)
 		return;
 	if (t->use != TIME_NONE)
-		end_stay(t, times->now);
+		end_stay(times, stream, times->now);
 	t->use = use;
 	t->since = times->now;
 }

@@ -51,6 +51,9 @@ struct thread_times {
 	struct thread_time *threads; /* of each stream */
 	const struct source *source;
 	int64_t first, last, now;
+	/* Takes each stay when it ends, longer than 0 ns; or NULL. */
+	void (*stay)(void *arg, uint32_t stream, enum time_use use, int64_t begin, int64_t end);
+	void *arg;
 };
 
 /* Only the parts of lives between the clocks `first` and `last` count. Returns 0, or -ENOMEM after
