@@ -464,6 +464,23 @@ def look_at_rows(browser):
     browser.keys("r")
     check("another order leaves them open", cpus() == 40, cpus())
     look = Look(browser, "small")
+    # on paper: light, 180 mm wide at twice the pixels, findings below; then as before
+    look.click(6.7 * ms, "t7")
+    browser.run("view.setTheme(true)")
+    look.settle()
+    shape = """const box = (id) => document.getElementById(id).getBoundingClientRect();
+        return [document.body.offsetWidth, view.bars.width, box('findings').top >= box('timeline').bottom && box('legend').top >= box('findings').bottom, view.dark, view.width]"""
+    before = browser.run(shape)
+    browser.run("dispatchEvent(new Event('beforeprint'))")
+    paper = browser.run(shape)
+    check("on paper", paper[:4] == [680, 1360, True, False], paper)
+    bars = browser.run("""const row = view.rowOf.get('t7'), d = view.bars.getContext('2d');
+        return Array.from(d.getImageData(2 * 300, 2 * (row.y - view.main.scrollTop + 9), 1, 1).data).slice(0, 3)""")
+    check("running on paper", near(bars, COLOURS["running"]), bars)
+    browser.run("dispatchEvent(new Event('afterprint'))")
+    look.settle()
+    check("and back on the screen", browser.run(shape) == before and before[3], before, browser.run(shape))
+    browser.run("view.setTheme(false)")
     # copied: the sentences and the link
     look.click(6.7 * ms, "t7")
     copied = browser.run("""const data = new DataTransfer();

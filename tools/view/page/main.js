@@ -102,7 +102,7 @@ class View {
 			const colour = this.painter.colours[state];
 			swatch.style.background = state === UNKNOWN || state === REPAIRED
 				? 'repeating-linear-gradient(45deg, ' + colour + ' 0 2px, transparent 2px 5px)' : colour;
-			item.append(swatch, name);
+			item.append(swatch, state === RUNNABLE ? name + ': waits for a CPU' : name);
 			return item;
 		}));
 		node.append('CPU rows: colour by thread name, height by use');
@@ -266,8 +266,8 @@ class View {
 
 	/* ---- drawing ---- */
 
-	resize() {
-		const ratio = devicePixelRatio || 1, total = this.main.clientWidth;
+	resize(ratio = devicePixelRatio || 1) {
+		const total = this.main.clientWidth;
 		this.height = this.main.clientHeight;
 		this.width = Math.max(total - LEFT, 10);
 		for (const [canvas, height] of [[this.bars, this.height], [this.axisCanvas, 26], [this.overview, 54]]) {
@@ -279,6 +279,18 @@ class View {
 		}
 		this.painter.resize(Math.floor(this.width));
 		this.redraw();
+	}
+
+	/* Paper is light, and as high as the rows in sight need; or back to the window. */
+	print(paper) {
+		const timeline = document.getElementById('timeline'), last = this.rows[this.rows.length - 1];
+		if (paper)
+			this.onScreen = this.dark;
+		document.documentElement.classList.toggle('print', paper);
+		timeline.style.height = paper ? Math.min(last.y + last.height + 84, 880) + 'px' : '';
+		this.setTheme(paper ? false : this.onScreen);
+		this.resize(paper ? 2 : undefined);
+		this.draw();
 	}
 
 	redraw() {
@@ -826,7 +838,9 @@ function listen(view) {
 	});
 	overview.addEventListener('pointermove', (event) => event.buttons && centre(event));
 	main.addEventListener('scroll', () => view.redraw());
-	new ResizeObserver(() => view.resize()).observe(main);
+	new ResizeObserver(() => document.documentElement.classList.contains('print') || view.resize()).observe(main);
+	addEventListener('beforeprint', () => view.print(true));
+	addEventListener('afterprint', () => view.print(false));
 	addEventListener('hashchange', () => location.hash !== view.linked && view.obey(location.hash));
 	document.getElementById('side').addEventListener('click', () => view.findings.toggle());
 	document.getElementById('fit').addEventListener('click', () => view.show(0, view.end));

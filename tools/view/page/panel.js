@@ -170,15 +170,19 @@ class Panel {
 		const parts = ['Meanwhile ' + this.cpu(cpu) + ', where it ran next, ran '];
 		const list = [...sums].sort((a, b) => b[1] - a[1]);
 		if (!list.length)
-			return [...out, this.paragraph(['Meanwhile ' + this.cpu(cpu) + ', where it ran next, ran no thread of this page'
-				+ (model.meta.overview && model.meta.overview.idle_unknown ? ' (ovni-bpf -a records all threads).' : '.')])];
+			return [...out, this.paragraph(['Meanwhile ' + this.cpu(cpu) + ', where it ran next, ran ' + this.nobody() + '.'])];
 		for (const [other, ns] of list.slice(0, 5))
 			parts.push(this.thread(other), ' for ' + duration(ns) + ', ');
 		if (list.length > 5)
 			parts.push((list.length - 5) + (list.length === 6 ? ' other thread' : ' others') + ' for '
 				+ duration(list.slice(5).reduce((sum, [, ns]) => sum + ns, 0)) + ', ');
-		parts.push('and for ' + duration(end - begin - busy) + ' no thread of this page.');
+		parts.push('and for ' + duration(end - begin - busy) + ' ' + this.nobody() + '.');
 		return [...out, this.paragraph(parts)];
+	}
+
+	nobody() {
+		const { overview } = this.model.meta;
+		return 'no thread of this page' + (overview && overview.idle_unknown ? ' (ovni-bpf -a records all threads)' : '');
 	}
 
 	call({ i }) {
