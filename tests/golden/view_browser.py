@@ -363,7 +363,17 @@ def look_at_values(browser):
     browser.run("view.show(0, 4000)")
     look.settle()
     said = browser.text("#rows")
-    check("an accelerator has names", "core 0 node 1 (3)" in said and "accelerator loomsim.ranks (1)" in said, said)
+    check("an accelerator has names", "core 0 node 1 (3)" in said and "accelerator ranks, core 0 · 2 parts" in said, said)
+    # its places are no CPUs of a machine
+    page = Page(top + "/loom.html")
+    host = [cpu["cpu"] for cpu in page.meta["cpus"] if not page.meta["looms"][cpu["loom"]].startswith("loomsim.")]
+    keys = browser.run("return view.rows.filter((row) => row.kind === 'cpu').map((row) => row.label)")
+    check("rows of CPUs", sorted(keys) == ["CPU %d" % cpu for cpu in sorted(host)] and len(page.meta["cpus"]) > len(host), keys, page.meta["cpus"])
+    check("CPUs in the header", re.search(r"· %d (of \d )?CPUs" % len(host), browser.text("#facts")), browser.text("#facts"))
+    busy = sum(run.end - run.begin for run in page.runs if not page.meta["threads"][run.thread].get("accelerator"))
+    check("busy time of the overview", sum(page.meta["busy"]["ns"]) == busy and busy, sum(page.meta["busy"]["ns"]), busy)
+    order = browser.run("return view.rows.filter((row) => row.kind === 'thread').map((row) => !!view.meta.threads[row.id].accelerator)")
+    check("accelerators come last", order == sorted(order) and order[-1], order)
     # as tests/golden/loom_host.sh has the states: 6 from 0 ns, 4 from 500, 3 from 1000, 7 from 2000 to 3000
     for t, words in ((250, "was stalled on output (6) for 500 ns"), (700, "was route (4) for 500 ns"),
                      (1500, "was fire (3) for 1 us, from 0.000001000 s"), (2500, "was error (7) for 1 us")):

@@ -7,8 +7,9 @@
 
 #include "trace/base/log.h"
 
-#define STAYS_MOST   4	   /* between two runs; more are written at once */
-#define ENTRIES_MOST 65536 /* of a block */
+#define STAYS_MOST   4		/* between two runs; more are written at once */
+#define ENTRIES_MOST 65536	/* of a block */
+#define ACCELERATORS "loomsim." /* prefix of a loom (loom.md 9.1) */
 
 enum stay_column { STAY_THREAD, STAY_USE, STAY_BEGIN, STAY_DURATION, STAY_COLUMNS };
 enum call_column { CALL_THREAD, CALL_FUNCTION, CALL_DEPTH, CALL_END, CALL_DURATION, CALL_COLUMNS };
@@ -35,6 +36,7 @@ struct thread_track {
 	bool open;	    /* a run waits for its end */
 	bool moved;	    /* it continues one on another CPU */
 	bool cpu_known;	    /* cpu and cpu_index are set */
+	bool on_machine;    /* its CPUs are those of a machine, no places of an accelerator */
 	/* the interval before */
 	bool written; /* its runs are in the page */
 	uint8_t left; /* enum off_cpu: why it ended */
@@ -269,7 +271,7 @@ static int write_run(struct collect *c, const struct interval *interval, uint8_t
 
 	if (run.end < run.begin)
 		run.end = run.begin;
-	if (t->cpu_index >= 0)
+	if (t->cpu_index >= 0 && t->on_machine)
 		density_add(&c->busy, run.begin, run.end);
 	if (!wanted(c, stream, t->begin, t->end)) {
 		t->written = t->too_many = false;
@@ -588,8 +590,12 @@ static int start(struct collect *c)
 	c->threads = calloc(n + 1, sizeof(*c->threads));
 	if (!c->threads)
 		return log_no_memory("for %zu threads of %s", n, c->source->trace.path);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		const char *loom = c->actors.looms[c->actors.loom_of[i]];
+
 		c->threads[i].use = TIME_NONE;
+		c->threads[i].on_machine = strncmp(loom, ACCELERATORS, strlen(ACCELERATORS)) != 0;
+	}
 	return 0;
 }
 

@@ -52,10 +52,10 @@ class Findings {
 	}
 
 	overview() {
-		const { meta, model, panel } = this.view, { overview } = meta, several = meta.looms.length > 1;
+		const { meta, model, panel } = this.view, { overview } = meta, several = model.hosts > 1, list = model.overviewCpus();
 		const used = overview.idle_unknown ? ['recorded', 'other or idle'] : ['busy', 'idle'];
-		const steal = overview.cpus.some((cpu) => cpu.steal !== undefined);
-		const cpus = overview.cpus.map((cpu) => [cpu.cpu + (several ? ' of ' + cut(shown(cpu.loom)) : ''),
+		const steal = list.some((cpu) => cpu.steal !== undefined);
+		const cpus = list.map((cpu) => [cpu.cpu + (several ? ' of ' + cut(shown(cpu.loom)) : ''),
 			percent(cpu.used, cpu.window), percent(cpu.rest, cpu.window), percent(cpu.unknown, cpu.window),
 			...steal ? [cpu.steal === undefined ? '' : percent(cpu.steal, cpu.window)] : []]);
 		const threads = overview.threads.map((use) => [[model.nameOf(use.thread), () => this.view.chooseRow('t', use.thread)],

@@ -55,7 +55,7 @@ class View {
 
 	facts() {
 		const { meta } = this, parts = [], { looms } = meta;
-		const used = meta.cpus.filter((cpu) => cpu.cpu >= 0).length, all = meta.overview ? meta.overview.cpus.length : 0;
+		const used = this.model.cpus.length, all = this.model.overviewCpus().length;
 		parts.push(looms.length > 3 ? looms.length + ' looms' : looms.map((loom) => cut(shown(loom), 32)).join(', '));
 		if (meta.wall)
 			parts.push(new Date(Number(BigInt(meta.wall.ns) / 1000000n) + meta.wall.utc_offset * 1000).toISOString()
@@ -121,12 +121,13 @@ class View {
 				return;
 			const process = thread.loom + ' ' + thread.pid;
 			if (!processes.has(process))
-				processes.set(process, { id: process, threads: [], sum: 0, name: thread.name, pid: thread.pid, rank: thread.rank });
+				processes.set(process, { id: process, threads: [], sum: 0, name: thread.name, pid: thread.pid, rank: thread.rank,
+					last: model.accelerators.has(thread.loom) ? 1 : 0 });
 			const group = processes.get(process);
 			group.threads.push(id);
 			group.sum += model.onCpu[id];
 			if (thread.tid === thread.pid)
-				group.name = thread.accelerator ? 'accelerator ' + meta.looms[thread.loom] : thread.name;
+				group.name = thread.name;
 			if (group.rank === undefined)
 				group.rank = thread.rank;
 		});
@@ -134,8 +135,7 @@ class View {
 		const byName = (a, b) => meta.threads[a].name < meta.threads[b].name ? -1 : meta.threads[a].name > meta.threads[b].name ? 1 : a - b;
 		const byTid = (a, b) => Number(meta.threads[a].tid) - Number(meta.threads[b].tid) || a - b;
 		const compare = [byTime, byName, byTid][this.order];
-		const cpus = meta.cpus.map((cpu, id) => id).filter((id) => meta.cpus[id].cpu >= 0).sort((a, b) =>
-			meta.cpus[a].loom - meta.cpus[b].loom || meta.cpus[a].cpu - meta.cpus[b].cpu);
+		const cpus = model.cpus.slice().sort((a, b) => meta.cpus[a].loom - meta.cpus[b].loom || meta.cpus[a].cpu - meta.cpus[b].cpu);
 		this.all.push({ kind: 'head', id: 'cpus', label: cpus.length > CPUS_OPEN ? cpus.length + ' CPUs' : 'CPUs' });
 		if (cpus.length > CPUS_OPEN && !this.names.style.height)
 			this.closed.add('cpus');
@@ -146,13 +146,13 @@ class View {
 		const groups = [...processes.values()];
 		groups.forEach((group) => group.threads.sort(compare));
 		const rankOf = (group) => group.rank === undefined ? Infinity : Number(group.rank);
-		groups.sort((a, b) => this.order ? compare(a.threads[0], b.threads[0])
+		groups.sort((a, b) => a.last !== b.last ? a.last - b.last : this.order ? compare(a.threads[0], b.threads[0])
 			: anyRank && rankOf(a) !== rankOf(b) ? rankOf(a) - rankOf(b) : b.sum - a.sum || a.threads[0] - b.threads[0]);
 		for (const group of groups) {
 			const many = group.threads.length > 1;
 			if (many)
-				this.all.push({ kind: 'head', id: group.id, label: (group.rank === undefined ? cut(shown(group.name)) + ' (' + group.pid + ')'
-					: 'rank ' + group.rank + ' · ' + cut(shown(group.name))) + ' · ' + counted(group.threads.length, 'thread'),
+				this.all.push({ kind: 'head', id: group.id, label: (group.last ? this.accelerator(group) : group.rank === undefined ? cut(shown(group.name)) + ' (' + group.pid + ')'
+					: 'rank ' + group.rank + ' · ' + cut(shown(group.name))) + ' · ' + counted(group.threads.length, group.last ? 'part' : 'thread'),
 				title: shown(group.name) + ' (' + group.pid + ')' });
 			for (const id of group.threads) {
 				const thread = meta.threads[id], name = key(thread.loom, 't' + thread.tid), n = (seen.get(name) || 0) + 1;
@@ -167,6 +167,12 @@ class View {
 			if (row.key)
 				this.rowOf.set(row.key, row);
 		this.layout();
+	}
+
+	/* "accelerator NAME, core 1": a process is a core (loom.md 9.1). */
+	accelerator({ threads: [id], pid }) {
+		const { loom, name } = this.meta.threads[id], core = /^core \d+/.exec(name);
+		return 'accelerator ' + cut(shown(this.meta.looms[loom].replace(/^loomsim\./, '')), 24) + ', ' + (core ? core[0] : pid);
 	}
 
 	layout() {
@@ -475,7 +481,7 @@ class View {
 	/* Busy CPUs (filled), runnable threads (line), losses (hatched), and the part in sight. */
 	drawOverview() {
 		const context = this.overview.getContext('2d'), { meta, painter } = this, height = 54, bottom = height - 3;
-		const ncpus = Math.max(1, meta.cpus.filter((cpu) => cpu.cpu >= 0).length), { busy, runnable } = meta;
+		const ncpus = Math.max(1, this.model.cpus.length), { busy, runnable } = meta;
 		context.fillStyle = painter.paper;
 		context.fillRect(0, 0, LEFT + this.width, height);
 		context.fillStyle = painter.dim;

@@ -91,6 +91,10 @@ class Model {
 	constructor(meta) {
 		const n = meta.counts, nthreads = meta.threads.length;
 		this.meta = meta;
+		/* looms of accelerators: their CPUs are places, none of a machine */
+		this.accelerators = new Set(meta.threads.filter((thread) => thread.accelerator).map((thread) => thread.loom));
+		this.hosts = meta.looms.length - this.accelerators.size;
+		this.cpus = meta.cpus.map((cpu, id) => id).filter((id) => meta.cpus[id].cpu >= 0 && !this.accelerators.has(meta.cpus[id].loom));
 		this.nactors = nthreads + meta.others.length;
 		this.runs = new Runs(n.runs, nthreads, this.nactors, meta.cpus.length);
 		for (const kind of ['stays', 'calls', 'points', 'gaps'])
@@ -175,6 +179,12 @@ class Model {
 				if (!this.labels.has(type + ' ' + value))
 					this.labels.set(type + ' ' + value, label);
 		}
+	}
+
+	/* The CPUs of the overview of ovni-report, without the places of accelerators. */
+	overviewCpus() {
+		const { overview, looms } = this.meta;
+		return overview ? overview.cpus.filter((cpu) => !this.accelerators.has(looms.indexOf(cpu.loom))) : [];
 	}
 
 	titleOf(type) {

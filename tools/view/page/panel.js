@@ -45,8 +45,10 @@ class Panel {
 
 	cpu(row) {
 		const { cpu, loom } = this.model.meta.cpus[row];
+		if (this.model.accelerators.has(loom))
+			return 'the accelerator';
 		const name = cpu >= 0 ? 'CPU ' + cpu : cpu === -1 ? 'the virtual CPU' : 'no CPU';
-		return this.model.meta.looms.length > 1 ? name + ' of ' + shown(this.model.meta.looms[loom]) : name;
+		return this.model.hosts > 1 ? name + ' of ' + shown(this.model.meta.looms[loom]) : name;
 	}
 
 	clock(t) {
@@ -91,7 +93,7 @@ class Panel {
 	around({ place }) {
 		const { runs, byThread } = this.model, thread = runs.thread[byThread.order[place]], parts = [];
 		if (place > byThread.first[thread])
-			parts.push(['previous run', () => this.go(place, 'O')], ' ');
+			parts.push(['previous run', () => this.go(place, 'O')], ' · ');
 		if (place + 1 < byThread.first[thread + 1])
 			parts.push(['next run', () => this.go(place, 'o')]);
 		return this.paragraph(parts);
@@ -270,8 +272,7 @@ class Panel {
 		const body = rows.slice(0, 100).map(([id, sums]) =>
 			[[model.nameOf(id), () => this.view.chooseRow('t', id)], ...uses.map((use) => cell(sums[use]))]);
 		body.unshift(['all ' + counted(rows.length, 'thread'), ...uses.map((use) => duration(columns.get(use)))]);
-		const cpus = meta.cpus.map((cpu, row) => cpu.cpu < 0 ? '' : this.cpu(row) + ' busy ' + cell(model.busy(row, t0, t1)))
-			.filter((text) => text);
+		const cpus = model.cpus.map((row) => this.cpu(row) + ' busy ' + cell(model.busy(row, t0, t1)));
 		this.clear(this.paragraph([duration(length) + ', ' + this.span(t0, t1)
 			+ (rows.length > 100 ? '; the 100 threads that ran longest of ' + rows.length : '')]),
 		this.paragraph([cpus.join(', ')]), this.table(['thread', ...uses], body));
