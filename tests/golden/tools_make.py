@@ -63,9 +63,9 @@ def event(clock, mcv, data):
     return head + (struct.pack("<I", len(data)) if jumbo else b"") + data
 
 
-def main(trace):
+def main(trace, lines):
     out, looms = None, set()
-    for line in sys.stdin:
+    for line in lines:
         words = line.split()
         if not words or words[0] == "#":
             continue
@@ -76,13 +76,17 @@ def main(trace):
             with open(os.path.join(folder, "stream.json"), "w", encoding="utf-8") as file:
                 json.dump(metadata(loom, pid, tid, loom not in looms, words[4:]), file)
             looms.add(loom)
+            if out:
+                out.close()
             out = open(os.path.join(folder, "stream.obs"), "wb")
             out.write(b"ovni" + struct.pack("<I", 1))
         elif words[0] == "raw":
             out.write(bytes.fromhex("".join(words[1:])))
         else:
             out.write(event(int(words[0]), words[1], payload(words[2:])))
+    if out:
+        out.close()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], sys.stdin)

@@ -22,7 +22,7 @@
 static const struct report_kind *const kinds[] = {
 	&report_latency,  &report_preempt, &report_wake,     &report_timehist,
 	&report_cpu,	  &report_func,	   &report_counters, &report_overview,
-	&report_timeline, &report_why,	   &report_flame,
+	&report_timeline, &report_why,	   &report_flame,    &report_critical,
 };
 #define ROWS_KEPT     3 /* of a terminal: head, rows left out, prompt */
 #define MOST_DEFAULT  UINT64_MAX
@@ -37,7 +37,7 @@ struct options {
 	enum terminal_colour colour;
 	uint64_t most;
 	enum group_by by;
-	bool histogram, period;
+	bool histogram, period, sum;
 	enum flame_form flame_form;
 	enum flame_time flame_time;
 	struct filter filter;
@@ -142,6 +142,11 @@ static bool is_wake(const void *settings)
 	return ((const struct options *)settings)->kind == &report_wake_period;
 }
 
+static bool is_critical(const void *settings)
+{
+	return ((const struct options *)settings)->kind == &report_critical_sum;
+}
+
 static int set_by(const struct cli_option *option, const char *text, void *to)
 {
 	unsigned index = 0;
@@ -174,6 +179,8 @@ static const struct cli_option cli_options[] = {
 	 .holds = is_latency, .rule = "only latency has a histogram"},
 	{"period", 0, NULL, cli_flag, TO(period), "wake: the times between wake-ups of a thread",
 	 .holds = is_wake, .rule = "only wake has periods"},
+	{"sum", 0, NULL, cli_flag, TO(sum), "critical: its time by thread and state",
+	 .holds = is_critical, .rule = "only critical has sums"},
 	{"time", 0, NULL, cli_choice, TO(flame_time), "flame: the time to add up [wall]",
 	 .choices = time_names, NEEDS_FLAME},
 	{"svg", 0, NULL, choose_flame_form, TO(flame_form), "flame: print a picture", NEEDS_FLAME},
@@ -210,6 +217,8 @@ static void choose_variant(struct options *options)
 		options->kind = &report_latency_histogram;
 	if (options->period && options->kind == &report_wake)
 		options->kind = &report_wake_period;
+	if (options->sum && options->kind == &report_critical)
+		options->kind = &report_critical_sum;
 }
 
 static int choose(void *settings, char **operands)
@@ -376,6 +385,7 @@ static const struct cli cli = {
 		 "  preempt   threads that ran while others waited for a CPU, and for how long\n"
 		 "  wake      wakers and woken threads, and how long the woken ones wait\n"
 		 "  why       time of each thread: running, waiting for a CPU, asleep, and why\n"
+		 "  critical  why a thread ended no sooner: the chain of wakers, back in time\n"
 		 "  timehist  one line per run: end, CPU, thread, times, reason, next thread\n"
 		 "  timeline  CPUs and threads as text: when each ran, waited and slept\n"
 		 "  cpu       use of the time of each CPU; the parts add up to 100 %\n"
@@ -394,6 +404,8 @@ static const struct cli cli = {
 		 "  ovni-report preempt --top 10 trace\n\n"
 		 "  # where the time of the workers went\n"
 		 "  ovni-report why --by process --comm 'worker*' trace\n\n"
+		 "  # why the program ended no sooner\n"
+		 "  ovni-report critical --pid 1200 trace\n\n"
 		 "  # one thread, run by run\n"
 		 "  ovni-report timehist --tid 1204 trace\n\n"
 		 "  # a tenth of a second as text\n"

@@ -34,7 +34,7 @@ void thread_times_fini(struct thread_times *times)
 	memset(times, 0, sizeof(*times));
 }
 
-static enum time_class class_of(enum time_use use)
+enum time_class time_use_class(enum time_use use)
 {
 	if (use == TIME_RUNNING)
 		return CLASS_RUNNING;
@@ -57,7 +57,7 @@ static void end_stay(const struct thread_times *times, uint32_t stream, int64_t 
 		return;
 	stays->count++;
 	stays->ns = clock_sum(stays->ns, ns);
-	t->classes[class_of(t->use)] = clock_sum(t->classes[class_of(t->use)], ns);
+	t->classes[time_use_class(t->use)] = clock_sum(t->classes[time_use_class(t->use)], ns);
 	if (ns > stays->max) {
 		stays->max = ns;
 		stays->max_at = t->since;
@@ -131,8 +131,8 @@ void thread_times_read(const struct thread_times *times, uint32_t stream, int64_
 	clock = clamp(times, clock);
 	memcpy(classes, t->classes, sizeof(t->classes));
 	if (t->use != TIME_NONE && clock > t->since)
-		classes[class_of(t->use)] =
-			clock_sum(classes[class_of(t->use)], clock_distance(t->since, clock));
+		classes[time_use_class(t->use)] =
+			clock_sum(classes[time_use_class(t->use)], clock_distance(t->since, clock));
 }
 
 int64_t thread_times_lost(const struct thread_times *times, uint32_t stream, int64_t clock)
@@ -163,7 +163,7 @@ const char *time_use_state(enum time_use use)
 		[CLASS_UNKNOWN] = "unknown",
 	};
 
-	return words[class_of(use)];
+	return words[time_use_class(use)];
 }
 
 const char *time_use_reason(enum time_use use)

@@ -78,6 +78,8 @@ void thread_times_finish(struct thread_times *times, const struct intervals *int
 /* The use of the time of a thread after the present event, but for a newborn: wait_newborn(). */
 enum time_use time_use_now(const struct intervals *intervals, uint32_t stream);
 
+enum time_class time_use_class(enum time_use use);
+
 /* "running", "runnable", "throttled", "asleep" or "unknown", and the cause or reason in it, "" if
  * there is one.
  */

@@ -1,0 +1,137 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# ovni-report critical: a path worked out by hand, with every way to go on; parts of the time; the sums; a
+# thread that must be chosen; a loss; and on random schedules (report_critical.py) the rules of why.md, part
+# D: the segments are adjacent and add up to the window, each is in the state that the events say, and the
+# path goes on with the waker or creator wherever that one ran.
+set -eu
+. "$S/tests/golden/tools_lib.sh"
+cd "$T"
+same() { # OPTIONS: compares from, to, tid, state, reason and by with standard input
+	cat >want
+	report critical "$@" --csv trace >got || fail "critical $* failed"
+	sed 1d got | cut -d , -f 1,2,6,8,9,10 | diff - want || fail "critical $*"
+}
+# stage (2) works up to 400 and wakes worker (3), whose wake-up has a later clock; worker needs a mutex, which
+# holder (4) gives it after a sleep of its own; worker wakes main (1). Thread 9 has no stream.
+make_trace trace <<'E'
+thread n 1 1 bpf.name="main"
+0 OHx i32:0 i32:-1 u64:0
+10 OHC i32:0 i32:3 u64:0
+20 OHp u16:1 i32:2
+100000 OHw i32:3
+100010 OHr
+100015 OHp u16:6 i32:9
+100015 OHw i32:-1
+100018 OHr
+100030 OHe
+thread n 1 2 bpf.name="stage"
+0 OHx i32:1 i32:-1 u64:0
+400 OHp u16:1 i32:0
+120000 OHw i32:-2
+120010 OHr
+120020 OHe
+thread n 1 3 bpf.name="worker"
+14 OHx i32:2 i32:-1 u64:0
+30 OHp u16:1 i32:0
+460 OHw i32:2
+460 OHr
+500 OHp u16:1 i32:0
+90000 OHw i32:4
+90020 OHr
+99000 OHp u16:1 i32:0
+150000 OHw i32:-2
+150010 OHr
+150020 OHe
+thread n 1 4 bpf.name="holder"
+5 OHx i32:3 i32:-1 u64:0
+40 OHp u16:1 i32:0
+80000 OHw i32:-2
+80040 OHr
+90010 OHp u16:3 i32:0
+150000 OHw i32:9
+150010 OHr
+150020 OHe
+E
+same --tid 1 <<'E'
+0,5,4,not recorded,,
+5,40,4,running,,
+40,80000,4,asleep,sleeping,interrupt
+80000,80040,4,runnable,woken,interrupt
+80040,90000,4,running,,
+90000,90020,3,runnable,woken,holder (4)
+90020,99000,3,running,,
+99000,100000,1,wake-up,,worker (3)
+100000,100010,1,runnable,woken,worker (3)
+100010,100015,1,running,,
+100015,100018,1,runnable,preempted,9
+100018,100030,1,running,,
+E
+# Before the holder the path is that of stage, whose run ended 60 ns before the wake-up. A part begins or ends
+# inside of a segment.
+same --tid 3 --from 300 --to 500 <<'E'
+300,400,2,running,,
+400,460,3,wake-up,,stage (2)
+460,500,3,running,,stage (2)
+E
+same --tid 1 --from 50000 --to 85000 <<'E'
+50000,85000,1,asleep,sleeping,
+E
+# A thread without a stream, and an interrupt: the path goes on with the own sleep.
+same --tid 4 --from 100000 <<'E'
+100000,150000,4,asleep,io,9
+150000,150010,4,runnable,woken,9
+150010,150020,4,running,,
+E
+# A newborn comes from its creator.
+same --tid 3 --to 20 <<'E'
+0,10,1,running,,
+10,14,3,runnable,newborn,main (1)
+14,20,3,running,,
+E
+
+# The sums: the same time, and as many rows as there are kinds.
+report critical --tid 1 --sum --csv trace >got || fail "--sum failed"
+python3 - <<'E' || fail "--sum"
+import csv
+rows = list(csv.DictReader(open("got")))
+assert sum(int(r["time"]) for r in rows) == 100030 and sum(int(r["times"]) for r in rows) == 12, rows
+first = rows[0]
+assert (first["thread"], first["state"], first["time"], first["max_at"]) == ("holder (4)", "asleep", "79960", "40"), first
+E
+# People see short segments together, and the sums.
+report critical --tid 1 trace >got || fail "text"
+grep -q 'The path to main (1) has 100.030 us in 12 segments, with 2 hops to a waker or creator:$' got || fail "foot"
+grep -q '^18.992 us running, 73 ns runnable, 79.960 us asleep, 1.000 us in wake-ups, 0 ns unknown, 5 ns not recorded.$' got ||
+	fail "sums in the foot"
+[ "$(grep -c '[0-9] short segments' got)" = 2 ] || fail "short segments"
+
+# The main thread of a process is chosen; of several threads, none.
+report critical trace --csv >one && report critical trace --csv --tid 1 | cmp - one || fail "the main thread"
+status=0; report critical trace --comm '[sw]*' >got || status=$?
+{ [ $status = 1 ] && grep -q 'ends in one thread, and 2 are selected' said; } || fail "two threads: status $status"
+status=0; report critical trace --tid 77 >got || status=$?
+{ [ $status = 1 ] && grep -q 'no such thread' said; } || fail "no thread: status $status"
+status=0; report critical trace --tid 3 --from 150020 >got || status=$?
+{ [ $status = 1 ] && grep -q 'has no time in the window' said; } || fail "no time: status $status"
+status=0; report why --sum trace >got || status=$?
+[ $status = 2 ] || fail "why --sum: status $status"
+
+# Time that a loss makes unknown is in the path as such.
+make_trace lossy <<'E'
+thread n 1 1 bpf.session={"lost":"5"}
+1000 OHx i32:0 i32:-1 u64:0
+1500 OHp u16:1 i32:0
+3000 OHr u64:1500
+3500 OHp u16:1 i32:0 u64:100
+3600 OHw i32:-2
+3600 OHr
+4000 OHe
+E
+status=0; report critical lossy --csv >got || status=$?
+[ $status = 3 ] || fail "a lossy trace: status $status"
+sed 1d got | cut -d , -f 1,2,8,9 | diff - <(printf '%s\n' 0,500,running, 500,2000,unknown,lost 2000,2400,running, \
+	2400,2500,unknown,lost 2500,2600,asleep,sleeping 2600,3000,running,) || fail "a lossy trace"
+
+python3 -B "$S/tests/golden/report_critical.py" "$B/bin/ovni-report" "$T"

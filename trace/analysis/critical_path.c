@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace/analysis/critical_path.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/base/array.h"
+#include "trace/base/log.h"
+
+/* The clock of a wake-up is that of the queue, later than the call of the waker by the time of an
+ * interrupt between CPUs. A run of the waker that ended so long before is the one that woke. */
+#define WAKING_MOST_NS 100000
+#define STAYED	       (-1) /* as a waker: the thread stayed runnable */
+#define INTERRUPT      (-2)
+
+/* ---- the stays of each thread ---- */
+
+static void add_stay(void *arg, uint32_t stream, enum time_use use, int64_t from, int64_t to)
+{
+	struct critical_path *path = arg;
+	struct critical_thread *t = &path->threads[stream];
+	struct critical_stay *stay = ARRAY_ADD(t->stays, t->n);
+
+	if (!stay) {
+		path->no_memory = true;
+		return;
+	}
+	*stay = (struct critical_stay){from, to, 0, (uint16_t)use, false};
+	if (t->at != from || use >= TIME_ASLEEP)
+		return;
+	stay->by = t->by;
+	stay->woken = t->woken;
+}
+
+int critical_path_init(struct critical_path *path, const struct source *source, int64_t first,
+		       int64_t last)
+{
+	size_t n = source->trace.nstreams;
+	int err;
+
+	memset(path, 0, sizeof(*path));
+	err = thread_times_init(&path->times, source, first, last);
+	if (err)
+		return err;
+	path->times.stay = add_stay;
+	path->times.arg = path;
+	path->threads = calloc(n + 1, sizeof(*path->threads));
+	if (!path->threads)
+		return log_no_memory("for %zu threads of %s", n, source->trace.path);
+	for (size_t i = 0; i < n; i++)
+		path->threads[i].at = INTERVAL_UNKNOWN;
+	return 0;
+}
+
+void critical_path_fini(struct critical_path *path)
+{
+	for (size_t i = 0; path->threads && i < path->times.source->trace.nstreams; i++)
+		free(path->threads[i].stays);
+	free(path->threads);
+	free(path->segments);
+	thread_times_fini(&path->times);
+	memset(path, 0, sizeof(*path));
+}
+
+static void name_other(struct critical_thread *t, int64_t clock, int32_t tid, bool woken)
+{
+	t->at = clock;
+	t->by = tid > 0 || tid == INTERRUPT ? tid : 0;
+	t->woken = woken;
+}
+
+int critical_path_step(struct critical_path *path, const struct intervals *intervals,
+		       uint32_t stream, const struct event *ev)
+{
+	const struct interval *interval = &intervals->threads[stream].interval;
+	struct critical_thread *t = &path->threads[stream];
+	int64_t child = -1;
+
+	if (event_mcv(ev) == MCV('O', 'H', 'C'))
+		child = wait_newborn(intervals, stream, ev);
+	thread_times_step(&path->times, intervals, stream, ev);
+	switch (event_mcv(ev)) {
+	case MCV('O', 'H', 'C'):
+		if (child >= 0)
+			name_other(&path->threads[child], ev->clock,
+				   (int32_t)intervals->source->owners[stream].tid, true);
+		break;
+	case MCV('O', 'H', 'w'):
+		if (interval->waker != STAYED)
+			name_other(t, ev->clock, interval->waker, true);
+		break;
+	case MCV('O', 'H', 'p'):
+	case MCV('K', 'C', 'O'):
+		name_other(t, ev->clock, interval->next, false);
+		break;
+	default:
+		break;
+	}
+	return path->no_memory ? -ENOMEM : 0;
+}
+
+int critical_path_finish(struct critical_path *path, const struct intervals *intervals)
+{
+	thread_times_finish(&path->times, intervals);
+	return path->no_memory ? -ENOMEM : 0;
+}
+
+bool critical_path_life(const struct critical_path *path, uint32_t stream, int64_t *from,
+			int64_t *to)
+{
+	const struct critical_thread *t = &path->threads[stream];
+
+	if (!t->n)
+		return false;
+	*from = t->stays[0].from;
+	*to = t->stays[t->n - 1].to;
+	return true;
+}
+
+/* ---- the path, backward ---- */
+
+struct search {
+	struct critical_path *path;
+	const struct state_walk *walk;
+	uint32_t stream;
+	int64_t now, from; /* clocks: the present one, which falls, and its end */
+};
+
+/* The last stay of a thread that begins before `clock`, or NULL. Clocks of a search fall. */
+static const struct critical_stay *stay_before(struct critical_thread *t, int64_t clock)
+{
+	while (t->next && t->stays[t->next - 1].from >= clock)
+		t->next--;
+	return t->next ? &t->stays[t->next - 1] : NULL;
+}
+
+/* Adds the segment from `from`, or from the end of the search, to the present clock. */
+static struct critical_segment *add_segment(struct search *s, enum critical_kind kind, int64_t from)
+{
+	struct critical_segment *segment = ARRAY_ADD(s->path->segments, s->path->nsegments);
+
+	if (from < s->from)
+		from = s->from;
+	if (segment)
+		*segment = (struct critical_segment){.from = from,
+						     .to = s->now,
+						     .stream = s->stream,
+						     .kind = kind,
+						     .use = TIME_NONE};
+	s->now = from;
+	return segment;
+}
+
+/* True if a thread runs at the present clock or ended its run shortly before: *end. */
+static bool ran(struct search *s, uint32_t stream, int64_t *end)
+{
+	struct critical_thread *t = &s->path->threads[stream];
+	const struct critical_stay *stay = stay_before(t, s->now);
+
+	/* it begins to run at this very clock */
+	if (t->next < t->n && t->stays[t->next].from == s->now &&
+	    t->stays[t->next].use == TIME_RUNNING) {
+		*end = s->now;
+		return true;
+	}
+	while (stay && stay > t->stays && stay->use != TIME_RUNNING &&
+	       s->now - stay->from <= WAKING_MOST_NS)
+		stay--;
+	if (!stay || stay->use != TIME_RUNNING)
+		return false;
+	*end = stay->to < s->now ? stay->to : s->now;
+	return s->now - *end <= WAKING_MOST_NS;
+}
+
+/* Goes on with the thread that woke or made the present one now, if it ran. */
+static int hop(struct search *s, const struct critical_stay *stay)
+{
+	struct critical_segment *last = &s->path->segments[s->path->nsegments - 1];
+	int64_t end, other;
+
+	if (!stay->woken || stay->by <= 0 || s->now <= s->from)
+		return 0;
+	other = state_walk_find(s->walk, s->stream, stay->by);
+	if (other < 0 || s->path->threads[other].visited == s->now ||
+	    !ran(s, (uint32_t)other, &end))
+		return 0;
+	if (end < s->now) {
+		last = add_segment(s, CRITICAL_WAKING, end);
+		if (!last)
+			return -ENOMEM;
+		last->by = stay->by;
+	}
+	last->hop = true;
+	s->stream = (uint32_t)other;
+	return 0;
+}
+
+static int step(struct search *s)
+{
+	struct critical_thread *t = &s->path->threads[s->stream];
+	const struct critical_stay *stay = stay_before(t, s->now);
+	struct critical_segment *segment;
+
+	t->visited = s->now;
+	if (!stay || stay->to < s->now)
+		return add_segment(s, CRITICAL_ABSENT, stay ? stay->to : s->from) ? 0 : -ENOMEM;
+	segment = add_segment(s, CRITICAL_STATE, stay->from);
+	if (!segment)
+		return -ENOMEM;
+	segment->use = (enum time_use)stay->use;
+	segment->by = stay->by;
+	/* a sleep ends with the wake-up, at which the next stay begins */
+	if (stay->use >= TIME_ASLEEP && t->next < t->n && stay[1].from == stay->to && stay[1].woken)
+		segment->by = stay[1].by;
+	return hop(s, stay);
+}
+
+static void reverse(struct critical_segment *segments, size_t n)
+{
+	for (size_t i = 0; i < n / 2; i++) {
+		struct critical_segment first = segments[i];
+
+		segments[i] = segments[n - 1 - i];
+		segments[n - 1 - i] = first;
+	}
+}
+
+int critical_path_find(struct critical_path *path, const struct state_walk *walk, uint32_t stream,
+		       int64_t from, int64_t to)
+{
+	struct search s = {path, walk, stream, to, from};
+
+	free(path->segments);
+	path->segments = NULL;
+	path->nsegments = 0;
+	for (size_t i = 0; i < path->times.source->trace.nstreams; i++) {
+		path->threads[i].next = path->threads[i].n;
+		path->threads[i].visited = INTERVAL_UNKNOWN;
+	}
+	while (s.now > from) {
+		int err = step(&s);
+
+		if (err)
+			return err;
+	}
+	reverse(path->segments, path->nsegments);
+	return 0;
+}
