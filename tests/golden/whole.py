@@ -170,7 +170,8 @@ REPORTS = ("latency", "preempt", "wake", "why", "timehist", "timeline", "cpu", "
 PROGRAMS = [  # words; T: the trace, K: another whole trace, O: output, P: page
     ["ovni-check", "T"], ["ovni-check", "--strict", "T"], ["ovni-emu", "-o", "O", "T"],
     ["ovni-emu", "--compat", "-o", "O", "T"], ["ovni-report", "T"],
-    *(["ovni-report", name, "T"] for name in REPORTS), ["ovni-info", "T"], ["ovni-dump", "T"],
+    *(["ovni-report", name, "T"] for name in REPORTS),
+    ["ovni-report", "critical", "--tid", "2", "T"], ["ovni-info", "T"], ["ovni-dump", "T"],
     ["ovni-sort", "T"], ["ovni-sort", "-c", "T"], ["ovni-top", "T"], ["ovni-cut", "-o", "O", "T"],
     ["ovni-merge", "-o", "O", "T", "K"], ["ovni-merge", "-o", "O", "K", "T"],
     ["ovni-merge", "--others", "-o", "O", "K", "T"], ["ovni-pallas", "export", "T", "O"],
