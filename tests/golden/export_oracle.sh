@@ -12,11 +12,11 @@ python3 "$S/tests/golden/tools_make.py" trace <"$S/tests/golden/export_trace.txt
 "$B/bin/ovni-export" --perfetto trace 2>said || [ $? = 3 ] || { cat said; exit 1; }
 python3 "$S/tests/golden/perfetto_oracle.py" "$engine" trace.pftrace trace "$B/bin" || exit 1
 # parts and traces of other programs have no errors
-for name in syn-random-06 syn-kernel-switches syn-nodes-tampi-mpi-nosv-random; do
+for name in syn-random-06 syn-kernel-switches syn-nodes-tampi-mpi-nosv-random suite-nosv-hwc; do
 	"$B/bin/ovni-export" --perfetto -o "$name" "$CONFORMANCE/emu/$name/trace" 2>said || { cat said; exit 1; }
 done
 "$B/bin/ovni-export" --perfetto --from 2050 --to 4460 -o part trace 2>said || [ $? = 3 ] || { cat said; exit 1; }
-for file in part syn-*; do
+for file in part syn-* suite-*; do
 	node "$S/tests/golden/perfetto_query.mjs" "$engine" "$file" \
 		"select name, idx, value from stats where severity <> 'info' and value > 0 and name <> 'ftrace_cpu_has_data_loss'" \
 		"select count() from slice where dur < 0" "select count() from spurious_sched_wakeup" 2>said |

@@ -14,10 +14,14 @@ import csv
 import glob
 import io
 import json
+import re
 import subprocess
 import sys
 
 FILLERS = 4194304  # thread ids from here on are no threads of the trace
+
+
+ZERO = "-2147483648"  # the value 0 of an argument
 
 
 class Bad(Exception):
@@ -87,6 +91,8 @@ class File:
         self.threads, self.processes, self.machines = {}, {}, {}
         self.tracks = {}                               # uuid: (machine, parent, name, thread)
         self.slices = []                               # (uuid, name, begin, end, annotations)
+        self.counters = collections.defaultdict(list)  # (machine, tid, name): (clock, value)
+        self.instants = []                          # (machine, tid, name, clock)
         self.lost, self.packets = set(), 0
         self.sequences = {}
         self.open = collections.defaultdict(list)
@@ -155,7 +161,12 @@ class File:
         need(parent is None or parent in self.tracks, "a track before its parent")
         need(one(track, 1) and one(track, 1) not in self.tracks, "a track twice")
         self.tracks[one(track, 1)] = (machine, parent, text(one(track, 2, b"")),
-                                      thread and (one(thread, 1), one(thread, 2)))
+                                      thread and (one(thread, 1), one(thread, 2)), one(track, 8) is not None)
+
+    def place(self, uuid):
+        """(machine, tid, name) of a track below that of a thread."""
+        machine, parent, name, _, _ = self.tracks[uuid]
+        return machine, self.tracks[parent][3][1], name
 
     def bundle(self, bundle, machine):
         cpu = one(bundle, 1, 0)
@@ -208,8 +219,15 @@ class File:
         for entry in map(fields, fields(one(p, 12))[2] if one(p, 12) else []):
             need(one(entry, 1) not in state["names"], "a name twice")
             state["names"][one(entry, 1)] = text(one(entry, 2))
-        notes = {text(one(n, 10)): one(n, 3, one(n, 2)) for n in map(fields, event[4])}
-        if one(event, 9) == 1:
+        notes = {text(one(n, 10)): note_of(n) for n in map(fields, event[4])}
+        if one(event, 9) == 4:
+            need(self.tracks[uuid][4], "a value on a track that is no counter")
+            self.counters[self.place(uuid)].append((clock, signed(one(event, 30))))
+            return
+        need(not self.tracks[uuid][4], "a slice on a counter")
+        if one(event, 9) == 3:
+            self.instants.append((*self.place(uuid)[:2], text(one(event, 23)), clock))
+        elif one(event, 9) == 1:
             name = state["names"][one(event, 10)] if one(event, 10) else text(one(event, 23))
             if any(name == outer[0] for outer in self.open[uuid]):
                 notes["inner"] = 1
@@ -221,6 +239,18 @@ class File:
             self.slices.append((uuid, name, begin, clock, {**before, **notes}))
         else:
             raise Bad("an event of another type")
+
+
+def signed(number):
+    return number - (1 << 64) if number >> 63 else number
+
+
+def note_of(annotation):
+    if one(annotation, 6) is not None:
+        return text(one(annotation, 6))
+    if one(annotation, 4) is not None:
+        return signed(one(annotation, 4))
+    return one(annotation, 3, one(annotation, 2))
 
 
 class Times:
@@ -301,23 +331,74 @@ def compare(path, trace, tool):
             continue
         calls[name] += 1
         functions[name] += 0 if "inner" in notes else end - begin
-    singles = {u for u, (_, _, name, _) in file.tracks.items() if name == "Counter"}
+    ours = collections.defaultdict(list)
+    for uuid, name, begin, end, _ in file.slices:
+        if name == "not recorded":
+            ours[file.place(uuid)[1]].append(end - begin)
+    theirs = {int(row["tid"]): (int(row["times"]), int(row["time"])) for row in report(tool, "why", "--csv", trace) if row["reason"] == "lost"}
+    need({tid: (len(list_), sum(list_)) for tid, list_ in ours.items()} == theirs, "time that was not recorded:", dict(ours), theirs)
+    compare_values(file, trace, tool)
     for row in report(tool, "func", "--csv", trace):
         need(calls[row["function"]] == int(row["calls"]), row["function"], calls[row["function"]], row)
         need(functions[row["function"]] == int(row["wall"] or 0), row["function"], functions[row["function"]], row)
         del calls[row["function"]]
+    singles = {uuid for uuid, (_, parent, name, _, _) in file.tracks.items() if parent and name in ("not recorded", "idle", *labelled(trace))}
     names = {name for uuid, name, *_ in file.slices if uuid in singles}
     need(not set(calls) - names, "slices that ovni-report does not have:", dict(calls))
     return file, times
 
 
+def metadata(trace):
+    return [json.load(open(path, encoding="latin-1")) for path in glob.glob(trace + "/**/stream.json", recursive=True)]
+
+
 def repairs(trace):
-    metas = [json.load(open(path, encoding="latin-1")) for path in glob.glob(trace + "/**/stream.json", recursive=True)]
-    return any(int(meta.get("bpf", {}).get("repairs", 0)) for meta in metas)
+    return any(int(meta.get("bpf", {}).get("repairs", 0)) for meta in metadata(trace))
+
+
+def types(trace):
+    """The types of single marks: {number: (title, whether its values have labels)}; the label of 0 is none."""
+    found = {}
+    for meta in metadata(trace):
+        for number, mark in meta["ovni"].get("mark", {}).items():
+            if mark.get("chan_type") == "single":
+                some = found.get(int(number), ("", False))[1] or any(value != ZERO for value in mark.get("labels", {}))
+                found[int(number)] = (mark["title"], some)
+    return found
+
+
+def labelled(trace):
+    return {title for title, labels in types(trace).values() if labels}
+
+
+def compare_values(file, trace, tool):
+    """Counters are the values of marks without labels, notes are values at the begin or the end of their slice."""
+    dump = subprocess.run([tool + "/ovni-dump", "--mcv", "OM=", trace], capture_output=True, text=True, check=False).stdout
+    wanted, known = collections.defaultdict(list), types(trace)
+    for line in dump.splitlines():
+        found = re.match(r" *(\d+) +OM= +\S*\.(\d+) +sets the mark of type (\d+) to (-?\d+)", line)
+        clock, tid, number, value = map(int, found.groups())
+        if number in known and not known[number][1]:
+            wanted[tid, known[number][0]].append((clock, 0 if value == int(ZERO) else value))
+    hardware = {counter["name"] for meta in metadata(trace) for counter in meta.get("nosv", {}).get("hwc", {}).values()}
+    ours = {(tid, name): values for (_, tid, name), values in file.counters.items() if name not in hardware}
+    need(ours == dict(wanted), "counters:", ours, dict(wanted))
+    for uuid, name, begin, end, notes in file.slices:
+        for note, value in notes.items():
+            if note not in ("inner", "open_at_end", "records"):
+                tid = (file.tracks[uuid][3] or file.tracks[file.tracks[uuid][1]][3])[1]
+                need({(begin, value), (end, value)} & set(ours.get((tid, note), [])), name, "has", note, value)
+    first = min(switches[0][0] for switches in file.switches.values())
+    renames = [(meta["ovni"]["tid"], int(change["clock"]), change["name"])
+               for meta in metadata(trace) for change in meta.get("bpf", {}).get("renames", [])[1:]]
+    shown = [(tid, clock, name) for _, tid, name, clock in file.instants]
+    need(sorted(row[:2] for row in shown) == sorted(row[:2] for row in renames if row[1] >= first), "renames:", shown, renames)
+    need(all((tid, clock, "renamed to " + name) in shown for tid, clock, name in renames
+             if clock >= first and name.isascii() and name.isprintable()), "names:", shown, renames)
 
 
 def gaps(file):
-    return {uuid for uuid, (_, _, name, _) in file.tracks.items() if name == "Events lost"}
+    return {uuid for uuid, (_, _, name, _, _) in file.tracks.items() if name == "Events lost"}
 
 
 def main():

@@ -18,6 +18,8 @@ import re
 import subprocess
 import sys
 
+from perfetto_file import File
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 REAL = "tid > 0 and tid < 4194304"  # not the idle thread, not the fillers
 # A run that begins when another thread leaves begins 1 ns earlier than in the trace.
@@ -43,6 +45,12 @@ QUERIES = {
               " where extract_arg(arg_set_id, 'debug.open_at_end') is null and extract_arg(arg_set_id, 'debug.records') is null group by name",
     "unfinished": "select count() from slice where dur < 0",
     "lost": "select sum(extract_arg(arg_set_id, 'debug.records')) from slice where name glob '* lost'",
+    "unknown": "select tid, count(), sum(dur) from slice s join thread_track k on k.id = s.track_id join thread using(utid)"
+               " where s.name = 'not recorded' group by tid",
+    "counters": "select tid, k.name, count(), cast(sum(value) as int) from counter c join thread_counter_track k on k.id = c.track_id"
+                " join thread using(utid) group by 1, 2",
+    "renames": "select tid, s.name, s.ts from slice s join thread_track k on k.id = s.track_id join thread using(utid)"
+               " where k.name = 'lifecycle'",
     "bounds": "select start_ts, end_ts from trace_bounds",
     "names": "select tid, name from thread where %s" % REAL,
     "states": "select count() from thread_state where state is null",
@@ -163,6 +171,13 @@ def main():
         if meta["ovni"]["tid"] in wanted and meta.get("bpf", {}).get("name", "").isprintable() and "name" in meta.get("bpf", {}):
             ours = {m["bpf"].get("name") for m in metas if m["ovni"]["tid"] == meta["ovni"]["tid"]}
             need(names.get(meta["ovni"]["tid"]) in ours, "name of", meta["ovni"]["tid"], names.get(meta["ovni"]["tid"]), ours)
+
+    unknown = {int(row["tid"]): [int(row["times"]), int(row["time"])] for row in table(bins, "why", "--csv", trace) if row["reason"] == "lost"}
+    need({int(tid): [int(n), int(ns)] for tid, n, ns in said["unknown"]} == unknown, "unknown time:", said["unknown"], unknown)
+    file_ = File(file)
+    need({(int(tid), name): (int(n), int(total)) for tid, name, n, total in said["counters"]} ==
+         {key[1:]: (len(values), sum(value for _, value in values)) for key, values in file_.counters.items()}, "counters:", said["counters"])
+    need(sorted((int(tid), name, int(ts)) for tid, name, ts in said["renames"]) == sorted(row[1:] for row in file_.instants), "renames:", said["renames"])
 
     slices = {name: (int(n), int(ns)) for name, n, ns in said["slices"]}
     functions = collections.defaultdict(lambda: [0, 0])

@@ -25,8 +25,18 @@ export_of() { # NAME OPTION...: leaves $status
 }
 
 export_of machine -a -d 500ms
-export_of probed -u "$P/bin/calls:leaf,recurse,branch" -- "$P/bin/calls" -m 8 -n 2 -d 3
+export_of probed -u "$P/bin/calls:leaf(ret),recurse(arg1),branch" -- "$P/bin/calls" -m 8 -n 2 -d 3
 grep -q ' 0 slices' agreed && complain "no probed function is a slice: $(cat agreed)"
+[ $status = 3 ] || python3 -B - "$S/tests/golden" "$P/probed.pftrace" >values 2>&1 <<'END' || complain "$(cat values)"
+import sys
+sys.path.insert(0, sys.argv[1])
+from perfetto_file import File
+slices = File(sys.argv[2]).slices
+found = [sorted(notes.get(note) for _, name, _, _, notes in slices if name == function)
+         for function, note in (("leaf", "leaf (returned)"), ("recurse", "recurse (argument 1)"))]
+# recurse(2 1) with leaf(1), branch with leaf(1) and leaf(2); twice recurse(3 2 1) with leaf(1); leaf adds 1
+assert found == [[2, 2, 2, 2, 3], [1, 1, 1, 2, 2, 2, 3, 3]], found
+END
 export_of lossy -b 4K -- "$P/bin/storm" -n 8 -l 2000
 
 if [ -n "${LONG:-}" ]; then

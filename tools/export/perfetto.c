@@ -16,6 +16,7 @@
 #include "tools/export/perfetto_sched.h"
 #include "tools/export/perfetto_slices.h"
 #include "trace/analysis/function_calls.h"
+#include "trace/analysis/thread_times.h"
 #include "trace/analysis/waits.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
@@ -32,6 +33,7 @@ struct exported_thread { /* of a stream */
 	bool gap; /* a mark of lost events is open, */
 	int64_t gap_at;
 	uint64_t gap_count;
+	size_t renames; /* that are written or passed */
 };
 
 struct exporter {
@@ -41,6 +43,7 @@ struct exporter {
 	struct perfetto_sched sched;
 	struct perfetto_slices slices;
 	struct exported_thread *threads;
+	struct thread_times times;
 	uint32_t *alive;     /* of each process: threads that have not ended */
 	uint64_t *gaps;	     /* of each loom: events lost, by the marks */
 	uint32_t part;	     /* the number of the present one, from 1 */
@@ -266,7 +269,18 @@ static void put_last_gaps(struct exporter *x, int64_t clock)
 					    x->subjects.looms[i].lost - x->gaps[i]);
 }
 
-static int finish(struct exporter *x)
+/* The names that the thread got up to now. */
+static void take_renames(struct exporter *x, uint32_t stream, int64_t clock)
+{
+	const struct subject_thread *thread = &x->subjects.threads[stream];
+	size_t *next = &x->threads[stream].renames;
+
+	for (; *next < thread->nrenames && thread->renames[*next].clock <= clock; ++*next)
+		perfetto_slices_renamed(&x->slices, stream, thread->renames[*next].clock,
+					thread->renames[*next].name);
+}
+
+static int finish(struct exporter *x, const struct intervals *intervals)
 {
 	int64_t end = x->subjects.t1 > x->now ? x->subjects.t1 : x->now;
 
@@ -282,6 +296,10 @@ static int finish(struct exporter *x)
 		end = CLOCK_LIMIT;
 	if (!x->done)
 		put_last_gaps(x, end);
+	thread_times_finish(&x->times, intervals);
+	for (uint32_t i = 0; i < x->request->source->trace.nstreams; i++)
+		if (x->request->filter->streams[i])
+			take_renames(x, i, end);
 	return end_part(x, end);
 }
 
@@ -434,19 +452,55 @@ static void take_gap(struct exporter *x, const struct intervals *intervals, uint
 		perfetto_sched_lost(&x->sched, cpu);
 }
 
-/* A single mark: its value holds until the next one. */
+/* A value holds until the next one of its track. */
+static void set_value(struct exporter *x, struct slice_track *track, int64_t clock, int64_t value,
+		      const char *label)
+{
+	if (track && track->depth)
+		perfetto_slices_pop(&x->slices, track, clock, track->open[0].value);
+	if (track)
+		perfetto_slices_push(&x->slices, track, clock, value, label);
+}
+
+/* A single mark: a number is a counter, a value with a label a slice, both also an argument of the
+ * call that begins or ends here. */
 static void take_single(struct exporter *x, uint32_t stream, const struct event *ev)
 {
 	int64_t value = get_i64(ev->payload);
 	int32_t type = get_i32(ev->payload + 8);
-	struct slice_track *track = perfetto_slices_track(&x->slices, stream, type, 1);
+	const char *title = subjects_title(&x->subjects, type);
+	const char *label = subjects_label(&x->subjects, type, value);
+	struct slice_track *track;
 
-	if (!track)
+	if (type < 0)
 		return;
-	if (track->depth)
-		perfetto_slices_pop(&x->slices, track, ev->clock, track->open[0].value);
-	perfetto_slices_push(&x->slices, track, ev->clock, value,
-			     subjects_label(&x->subjects, type, value));
+	track = perfetto_slices_track(&x->slices, stream, type, 1);
+	if (subjects_labelled(&x->subjects, type) ||
+	    x->subjects.looms[x->subjects.threads[stream].loom].accelerator) {
+		set_value(x, track, ev->clock, value, label);
+		return;
+	}
+	if (value == MARK_ZERO && label)
+		value = 0;
+	if (track)
+		perfetto_slices_count(&x->slices, track, ev->clock, value);
+	if (title)
+		perfetto_slices_note(&x->slices, stream, ev->clock, title, value, NULL);
+}
+
+/* nOS-V reads all its hardware counters at once. */
+static void take_counters(struct exporter *x, uint32_t stream, const struct event *ev)
+{
+	for (uint32_t i = 0; (i + 1) * sizeof(int64_t) <= ev->payload_size; i++) {
+		struct slice_track *track = NULL;
+
+		if (subjects_counter(&x->subjects, i))
+			track = perfetto_slices_track(&x->slices, stream, -ev->model,
+						      SLICES_COUNTER + i);
+		if (track)
+			perfetto_slices_count(&x->slices, track, ev->clock,
+					      get_i64(ev->payload + i * sizeof(int64_t)));
+	}
 }
 
 static void take_region(struct exporter *x, uint32_t stream, const struct event *ev)
@@ -456,8 +510,11 @@ static void take_region(struct exporter *x, uint32_t stream, const struct event 
 	struct slice_track *track;
 	const char *label;
 
-	if (action != ACTION_PUSH && action != ACTION_POP)
+	if (action != ACTION_PUSH && action != ACTION_POP && action != ACTION_SET) {
+		if (event_mcv(ev) == MCV('V', 'W', 'C'))
+			take_counters(x, stream, ev);
 		return;
+	}
 	track = perfetto_slices_track(&x->slices, stream, function.type,
 				      function.type < 0 ? function.value >> 32 : 0);
 	if (!track)
@@ -468,7 +525,10 @@ static void take_region(struct exporter *x, uint32_t stream, const struct event 
 	}
 	label = function.type < 0 ? catalog_find(event_mcv(ev), NULL)->label
 				  : subjects_label(&x->subjects, function.type, function.value);
-	perfetto_slices_push(&x->slices, track, ev->clock, function.value, label);
+	if (action == ACTION_SET)
+		set_value(x, track, ev->clock, function.value, label);
+	else
+		perfetto_slices_push(&x->slices, track, ev->clock, function.value, label);
 }
 
 static void take_mark(struct exporter *x, const struct intervals *intervals, uint32_t stream,
@@ -514,6 +574,15 @@ static int keep_parts(struct exporter *x, int64_t clock)
 	return err ? err : begin_part(x, clock);
 }
 
+/* thread_times: a stay has ended. */
+static void take_stay(void *arg, uint32_t stream, enum time_use use, int64_t begin, int64_t end)
+{
+	struct exporter *x = arg;
+
+	if (use == TIME_LOST && x->request->filter->streams[stream])
+		perfetto_slices_unknown(&x->slices, stream, begin, end < x->last ? end : x->last);
+}
+
 static int take_event(void *arg, const struct intervals *intervals, uint32_t stream,
 		      const struct event *ev)
 {
@@ -533,6 +602,8 @@ static int take_event(void *arg, const struct intervals *intervals, uint32_t str
 		return 0;
 	if (!x->threads[stream].begun)
 		begin_thread(x, stream, ev->clock);
+	take_renames(x, stream, ev->clock);
+	thread_times_step(&x->times, intervals, stream, ev);
 	if (ev->model == 'O' && ev->category == 'H')
 		take_state(x, intervals, stream, ev);
 	else if (ev->model == 'O' && ev->category == 'M')
@@ -559,6 +630,11 @@ static int start(struct exporter *x)
 		return log_no_memory("for %zu threads", x->request->source->trace.nstreams);
 	for (size_t i = 0; i < x->subjects.nprocesses; i++)
 		x->alive[i] = x->subjects.processes[i].threads;
+	err = thread_times_init(&x->times, x->request->source, INT64_MIN, INT64_MAX);
+	if (err)
+		return err;
+	x->times.stay = take_stay;
+	x->times.arg = x;
 	err = perfetto_sched_init(&x->sched, &x->subjects, &x->file);
 	return err ? err : perfetto_slices_init(&x->slices, &x->subjects, &x->file);
 }
@@ -603,12 +679,13 @@ int export_perfetto(struct export_request *request)
 	}
 	if (err)
 		goto out;
-	err = finish(&x);
+	err = finish(&x, &intervals);
 	if (err)
 		goto out;
 	report(&x);
 out:
 	intervals_fini(&intervals);
+	thread_times_fini(&x.times);
 	perfetto_slices_fini(&x.slices);
 	perfetto_sched_fini(&x.sched);
 	perfetto_file_abandon(&x.file);

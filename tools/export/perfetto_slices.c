@@ -16,9 +16,22 @@ enum event_field {
 	EVENT_NAME_ID = 10,
 	EVENT_TRACK = 11,
 	EVENT_NAME = 23,
+	EVENT_VALUE = 30,
 };
-enum event_type { EVENT_BEGIN = 1, EVENT_END = 2 };
-enum track_field { TRACK_ID = 1, TRACK_NAME = 2, TRACK_THREAD = 4, TRACK_PARENT = 5 };
+enum event_type { EVENT_BEGIN = 1, EVENT_END = 2, EVENT_INSTANT = 3, EVENT_COUNTER = 4 };
+enum track_field {
+	TRACK_ID = 1,
+	TRACK_NAME = 2,
+	TRACK_THREAD = 4,
+	TRACK_PARENT = 5,
+	TRACK_COUNTER = 8,
+};
+
+/* In place of a type of marks: tracks that the exporter adds. */
+#define TYPE_OURS INT32_MIN
+enum our_channel { OUR_LIFECYCLE = 1, OUR_UNKNOWN };
+static const char *const our_names[] = {
+	[OUR_LIFECYCLE] = "lifecycle", [OUR_UNKNOWN] = "not recorded"};
 
 /* ---- tracks ---- */
 
@@ -39,7 +52,7 @@ static uint64_t track_id(const struct perfetto_slices *s, const struct slice_tra
 }
 
 static void describe(struct perfetto_slices *s, uint32_t loom, uint64_t id, uint64_t parent,
-		     const char *name)
+		     const char *name, bool counter)
 {
 	struct bytes *b = &s->file->packet;
 	size_t track = pb_begin(b, PACKET_DESCRIPTOR);
@@ -48,6 +61,8 @@ static void describe(struct perfetto_slices *s, uint32_t loom, uint64_t id, uint
 	if (parent)
 		pb_uint(b, TRACK_PARENT, parent);
 	pb_text(b, TRACK_NAME, name);
+	if (counter)
+		pb_bytes(b, TRACK_COUNTER, "", 0);
 	pb_end(b, track);
 	perfetto_file_put(s->file, machine(s, loom) + 1, machine(s, loom));
 }
@@ -80,7 +95,8 @@ static void start_sequence(struct perfetto_slices *s, struct slice_track *track,
 
 	describe_thread(s, track->stream);
 	if (track->name)
-		describe(s, loom, track_id(s, track), thread_id(track->stream), track->name);
+		describe(s, loom, track_id(s, track), thread_id(track->stream), track->name,
+			 track->counter);
 	track->part = s->part;
 	track->sequence = ++s->sequence;
 	track->last = clock;
@@ -191,17 +207,65 @@ static void put_bool(struct bytes *b, const char *name)
 	pb_end(b, annotation);
 }
 
-static void put_end(struct perfetto_slices *s, struct slice_track *track, int64_t clock,
-		    bool returned)
+static void put_note(struct bytes *b, const struct slice_note *note)
+{
+	size_t annotation = pb_begin(b, EVENT_ANNOTATION);
+
+	pb_text(b, 10, note->name);
+	if (note->value.label)
+		pb_text(b, 6, note->value.label);
+	else
+		pb_uint(b, 4, (uint64_t)note->value.value);
+	pb_end(b, annotation);
+}
+
+/* The end of the slice at `depth`. */
+static void put_end(struct perfetto_slices *s, struct slice_track *track, uint32_t depth,
+		    int64_t clock, bool returned)
 {
 	size_t event;
 
 	if (!s->open)
 		return;
 	event = begin_event(s, track, clock, EVENT_END);
+	for (uint32_t i = 0; i < track->nnotes; i++)
+		if (track->notes[i].depth == depth)
+			put_note(&s->file->packet, &track->notes[i]);
 	if (!returned)
 		put_bool(&s->file->packet, "open_at_end");
 	end_event(s, track, event);
+}
+
+/* The slice at `depth`, the innermost one, has ended. */
+static void end_slice(struct perfetto_slices *s, struct slice_track *track, uint32_t depth,
+		      int64_t clock, bool returned)
+{
+	put_end(s, track, depth, clock, returned);
+	while (track->nnotes && track->notes[track->nnotes - 1].depth >= depth)
+		track->nnotes--;
+}
+
+/* Writes the end that waits for a returned value. */
+static void settle(struct perfetto_slices *s)
+{
+	struct slice_track *track = s->tracks + s->ending.track;
+
+	if (!s->ending.any)
+		return;
+	s->ending.any = false;
+	end_slice(s, track, track->depth, s->ending.clock, true);
+}
+
+static void put_value(struct perfetto_slices *s, struct slice_track *track, int64_t clock)
+{
+	size_t event;
+
+	if (!s->open)
+		return;
+	event = begin_event(s, track, clock, EVENT_COUNTER);
+	pb_uint(&s->file->packet, EVENT_VALUE, (uint64_t)track->value);
+	end_event(s, track, event);
+	s->values++;
 }
 
 /* ---- channels ---- */
@@ -212,6 +276,10 @@ static const char *channel_name(const struct perfetto_slices *s, int32_t type, i
 	const struct catalog_model *model = type < 0 ? catalog_model((char)-type) : NULL;
 	const char *title = type > 0 ? subjects_title(s->subjects, type) : NULL;
 
+	if (type == TYPE_OURS)
+		return our_names[channel];
+	if (type < 0 && channel >= SLICES_COUNTER)
+		return subjects_counter(s->subjects, (uint32_t)(channel - SLICES_COUNTER));
 	for (size_t i = 0; model && i < model->nevents; i++)
 		if (model->events[i].channel && model->events[i].channel[0] == channel)
 			return model->events[i].channel;
@@ -251,19 +319,44 @@ lack:
 	return NULL;
 }
 
+/* The notes of a slice stand behind those of the slices around it. */
+static void add_note(struct perfetto_slices *s, struct slice_track *track,
+		     const struct slice_note *note, uint32_t depth)
+{
+	struct slice_note *notes;
+
+	if (track->nnotes >= SLICE_NOTES &&
+	    track->notes[track->nnotes - SLICE_NOTES].depth == depth)
+		return;
+	notes = stack_more(track->notes, track->nnotes, &track->notes_room, sizeof(*notes));
+	if (!notes) {
+		s->lack = true;
+		return;
+	}
+	track->notes = notes;
+	notes[track->nnotes] = *note;
+	notes[track->nnotes++].depth = depth;
+}
+
 void perfetto_slices_push(struct perfetto_slices *s, struct slice_track *track, int64_t clock,
 			  int64_t value, const char *label)
 {
-	struct slice_value *open =
-		stack_more(track->open, track->depth, &track->room, sizeof(*open));
+	struct slice_value *open;
 
+	settle(s);
+	open = stack_more(track->open, track->depth, &track->room, sizeof(*open));
 	if (!open) {
 		s->lack = true;
 		return;
 	}
 	track->open = open;
-	open[track->depth++] = (struct slice_value){value, label};
-	put_begin(s, track, clock, &open[track->depth - 1]);
+	open[track->depth] = (struct slice_value){value, label};
+	put_begin(s, track, clock, &open[track->depth]);
+	if (s->ahead.stream == track->stream && s->ahead.clock == clock)
+		for (uint32_t i = 0; i < s->ahead.n; i++)
+			add_note(s, track, &s->ahead.notes[i], track->depth);
+	s->ahead.n = 0;
+	track->depth++;
 }
 
 void perfetto_slices_pop(struct perfetto_slices *s, struct slice_track *track, int64_t clock,
@@ -271,17 +364,91 @@ void perfetto_slices_pop(struct perfetto_slices *s, struct slice_track *track, i
 {
 	uint32_t i = track->depth;
 
+	settle(s);
 	while (i > 0 && track->open[i - 1].value != value)
 		i--;
-	for (; i > 0 && track->depth >= i; track->depth--)
-		put_end(s, track, clock, true);
+	if (!i)
+		return;
+	while (track->depth > i) {
+		track->depth--;
+		end_slice(s, track, track->depth, clock, true);
+	}
+	track->depth--;
+	s->ending = (struct slice_ending){true, (uint32_t)(track - s->tracks), clock};
+}
+
+void perfetto_slices_note(struct perfetto_slices *s, uint32_t stream, int64_t clock,
+			  const char *name, int64_t value, const char *label)
+{
+	const struct slice_note note = {.name = name, .value = {value, label}};
+	struct slice_ahead *ahead = &s->ahead;
+	struct slice_track *left = s->tracks + s->ending.track;
+
+	if (s->ending.any && left->stream == stream && s->ending.clock == clock) {
+		add_note(s, left, &note, left->depth);
+		return;
+	}
+	if (ahead->stream != stream || ahead->clock != clock)
+		*ahead = (struct slice_ahead){.stream = stream, .clock = clock};
+	if (ahead->n < SLICE_NOTES)
+		ahead->notes[ahead->n++] = note;
+}
+
+void perfetto_slices_count(struct perfetto_slices *s, struct slice_track *track, int64_t clock,
+			   int64_t value)
+{
+	track->counter = track->known = true;
+	track->value = value;
+	put_value(s, track, clock);
+}
+
+void perfetto_slices_renamed(struct perfetto_slices *s, uint32_t stream, int64_t clock,
+			     const char *name)
+{
+	struct slice_track *track =
+		s->open && clock >= s->begin
+			? perfetto_slices_track(s, stream, TYPE_OURS, OUR_LIFECYCLE)
+			: NULL;
+	struct bytes *b = &s->file->packet;
+	size_t event, text;
+
+	if (!track)
+		return;
+	event = begin_event(s, track, clock, EVENT_INSTANT);
+	text = pb_begin(b, EVENT_NAME);
+	bytes_put(b, "renamed to ", strlen("renamed to "));
+	bytes_put(b, name, strlen(name));
+	pb_end(b, text);
+	end_event(s, track, event);
+}
+
+void perfetto_slices_unknown(struct perfetto_slices *s, uint32_t stream, int64_t from, int64_t to)
+{
+	const struct slice_value value = {.label = our_names[OUR_UNKNOWN]};
+	struct slice_track *track;
+
+	if (from < s->begin)
+		from = s->begin;
+	if (!s->open || to <= from)
+		return;
+	track = perfetto_slices_track(s, stream, TYPE_OURS, OUR_UNKNOWN);
+	if (!track)
+		return;
+	put_begin(s, track, from, &value);
+	put_end(s, track, 0, to, true);
 }
 
 void perfetto_slices_close(struct perfetto_slices *s, uint32_t stream, int64_t clock)
 {
-	for (uint32_t i = s->first[stream]; i != NO_SUBJECT; i = s->tracks[i].next)
-		for (; s->tracks[i].depth; s->tracks[i].depth--)
-			put_end(s, &s->tracks[i], clock, false);
+	settle(s);
+	for (uint32_t i = s->first[stream]; i != NO_SUBJECT; i = s->tracks[i].next) {
+		struct slice_track *track = &s->tracks[i];
+
+		while (track->depth) {
+			track->depth--;
+			end_slice(s, track, track->depth, clock, false);
+		}
+	}
 }
 
 /* ---- gaps ---- */
@@ -293,7 +460,7 @@ static struct slice_gap_track *gap_track(struct perfetto_slices *s, uint32_t loo
 	char name[32];
 
 	if (all->part != s->part) {
-		describe(s, loom, id, 0, "Events lost");
+		describe(s, loom, id, 0, "Events lost", false);
 		*all = (struct slice_gap_track){id, s->part, s->begin};
 	}
 	if (cpu == NO_SUBJECT)
@@ -312,7 +479,7 @@ static struct slice_gap_track *gap_track(struct perfetto_slices *s, uint32_t loo
 	if (one->part != s->part) {
 		snprintf(name, sizeof(name), "CPU %d", s->subjects->cpus[cpu].number);
 		*one = (struct slice_gap_track){(3ull << 32) + cpu, s->part, s->begin};
-		describe(s, loom, one->uuid, id, name);
+		describe(s, loom, one->uuid, id, name, false);
 	}
 	return one;
 lack:
@@ -364,22 +531,27 @@ void perfetto_slices_gap(struct perfetto_slices *s, uint32_t loom, uint32_t cpu,
 
 void perfetto_slices_begin(struct perfetto_slices *s, int64_t clock)
 {
+	settle(s); /* of before the part */
 	s->open = true;
 	s->begin = clock;
 	s->part++;
 	s->sequence = (uint32_t)s->subjects->nlooms + 1;
 	hash_free(&s->interned);
 	s->interned = (struct hash){0};
-	for (size_t i = 0; i < s->ntracks; i++)
+	for (size_t i = 0; i < s->ntracks; i++) {
 		for (uint32_t k = 0; k < s->tracks[i].depth; k++)
 			put_begin(s, &s->tracks[i], clock, &s->tracks[i].open[k]);
+		if (s->tracks[i].known)
+			put_value(s, &s->tracks[i], clock);
+	}
 }
 
 void perfetto_slices_end(struct perfetto_slices *s, int64_t clock)
 {
+	settle(s);
 	for (size_t i = 0; i < s->ntracks && s->open; i++)
-		for (uint32_t k = 0; k < s->tracks[i].depth; k++)
-			put_end(s, &s->tracks[i], clock, false);
+		for (uint32_t k = s->tracks[i].depth; k-- > 0;)
+			put_end(s, &s->tracks[i], k, clock, false);
 	s->open = false;
 }
 
@@ -400,8 +572,10 @@ int perfetto_slices_init(struct perfetto_slices *s, struct subjects *subjects,
 
 void perfetto_slices_fini(struct perfetto_slices *s)
 {
-	for (size_t i = 0; i < s->ntracks; i++)
+	for (size_t i = 0; i < s->ntracks; i++) {
 		free(s->tracks[i].open);
+		free(s->tracks[i].notes);
+	}
 	for (size_t i = 0; i < s->ncpu_gaps; i++)
 		free(s->cpu_gaps[i]);
 	free(s->tracks);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perfetto_slices: functions, regions, marks and gaps as slices on tracks of Perfetto.
+ * perfetto_slices: functions, regions, marks and gaps as slices on tracks of Perfetto, values of
+ * counters, and moments.
  *
  * In: begins and ends on the channels of threads, by clock; out: packets. Each channel is a track
  * below the track of its thread, and a sequence with a clock of its own, so that an event needs no
@@ -19,16 +20,43 @@ struct slice_value {
 	const char *label; /* a constant, or of the subjects; NULL: the number itself */
 };
 
+struct slice_note {	/* an argument or a returned value of a call */
+	uint32_t depth; /* of its slice */
+	const char *name;
+	struct slice_value value;
+};
+#define SLICE_NOTES 4 /* of a slice, at most */
+
 struct slice_track {
 	uint32_t stream, next; /* next: of the same stream, or NO_SUBJECT */
 	int32_t type;
 	int64_t channel;
-	const char *name; /* NULL: the track of the thread itself */
-	uint32_t part;	  /* in which it was described last */
+	const char *name;    /* NULL: the track of the thread itself */
+	bool counter, known; /* known: it has a value */
+	int64_t value;
+	uint32_t part; /* in which it was described last */
 	uint32_t sequence;
 	int64_t last; /* clock of its last packet */
 	struct slice_value *open;
 	uint32_t depth, room;
+	struct slice_note *notes; /* by depth */
+	uint32_t nnotes, notes_room;
+};
+
+/* The last call that was left: its end is written with the next event of any track, since the
+ * value that it returned comes behind it, at the same clock. */
+struct slice_ending {
+	bool any;
+	uint32_t track;
+	int64_t clock;
+};
+
+/* Arguments come ahead of their call, at the same clock. */
+struct slice_ahead {
+	uint32_t stream;
+	int64_t clock;
+	uint32_t n;
+	struct slice_note notes[SLICE_NOTES];
 };
 
 struct slice_gap_track { /* "Events lost" of a loom, and of each of its CPUs */
@@ -52,7 +80,9 @@ struct perfetto_slices {
 	struct slice_gap_track *gaps;	   /* of each loom, */
 	struct slice_gap_track **cpu_gaps; /* and of each CPU */
 	size_t ncpu_gaps;
-	uint64_t slices; /* begun */
+	struct slice_ending ending;
+	struct slice_ahead ahead;
+	uint64_t slices, values; /* begun; of counters */
 };
 
 int perfetto_slices_init(struct perfetto_slices *slices, struct subjects *subjects,
@@ -62,6 +92,8 @@ void perfetto_slices_fini(struct perfetto_slices *slices);
 /* A part of the trace begins and ends in the file: slices that are open begin again. */
 void perfetto_slices_begin(struct perfetto_slices *slices, int64_t clock);
 void perfetto_slices_end(struct perfetto_slices *slices, int64_t clock);
+
+#define SLICES_COUNTER 256 /* channel of the first hardware counter of a model */
 
 /* The track of a channel of a thread: a type of mark, or minus the character of a model and a
  * channel of it; its name is a constant, or of the subjects. NULL without memory. Valid until the
@@ -74,6 +106,19 @@ void perfetto_slices_push(struct perfetto_slices *slices, struct slice_track *tr
 /* Ends the innermost slice of this value, with those inside it; one that is not open is ignored. */
 void perfetto_slices_pop(struct perfetto_slices *slices, struct slice_track *track, int64_t clock,
 			 int64_t value);
+/* A value of a counter; the track has no other events. */
+void perfetto_slices_count(struct perfetto_slices *slices, struct slice_track *track, int64_t clock,
+			   int64_t value);
+/* A value of a call of the thread: the one that was left, or is entered, at this clock. */
+void perfetto_slices_note(struct perfetto_slices *slices, uint32_t stream, int64_t clock,
+			  const char *name, int64_t value, const char *label);
+
+/* Tracks of ours, of a thread: */
+void perfetto_slices_renamed(struct perfetto_slices *slices, uint32_t stream, int64_t clock,
+			     const char *name);
+void perfetto_slices_unknown(struct perfetto_slices *slices, uint32_t stream, int64_t from,
+			     int64_t to);
+
 /* Ends all slices of a thread: it has ended. */
 void perfetto_slices_close(struct perfetto_slices *slices, uint32_t stream, int64_t clock);
 

@@ -13,7 +13,7 @@
 #define ACCELERATORS "loomsim." /* prefix of a loom (loom.md) */
 #define COMMAND_MOST 64		/* arguments that are kept */
 
-enum label_kind { LABEL_VALUE, LABEL_TITLE };
+enum label_kind { LABEL_VALUE, LABEL_TITLE, LABEL_ANY, LABEL_COUNTER };
 
 /* A printable copy; NULL without memory. */
 static char *printable(const char *text)
@@ -164,12 +164,30 @@ static int read_marks(struct subjects *s, const struct json *marks)
 		if (add_label(s, label_key(LABEL_TITLE, (int32_t)type, 0),
 			      json_string(json_key(mark, "title"))) < 0)
 			return -ENOMEM;
-		for (; label; label = json_next(label))
-			if (read_number(json_name(label), &value) &&
-			    add_label(s, label_key(LABEL_VALUE, (int32_t)type, value),
+		for (; label; label = json_next(label)) {
+			if (!read_number(json_name(label), &value))
+				continue;
+			if (add_label(s, label_key(LABEL_VALUE, (int32_t)type, value),
 				      json_string(label)) < 0)
 				return -ENOMEM;
+			if (value != MARK_ZERO &&
+			    add_label(s, label_key(LABEL_ANY, (int32_t)type, 0), "") < 0)
+				return -ENOMEM;
+		}
 	}
+	return 0;
+}
+
+static int read_counters(struct subjects *s, const struct json *counters)
+{
+	int64_t index;
+
+	for (const struct json *counter = json_first(counters); counter;
+	     counter = json_next(counter))
+		if (read_number(json_name(counter), &index) && index >= 0 &&
+		    add_label(s, label_key(LABEL_COUNTER, 0, index),
+			      json_string(json_key(counter, "name"))) < 0)
+			return -ENOMEM;
 	return 0;
 }
 
@@ -188,6 +206,16 @@ const char *subjects_label(const struct subjects *s, int32_t type, int64_t value
 const char *subjects_title(const struct subjects *s, int32_t type)
 {
 	return label_of(s, label_key(LABEL_TITLE, type, 0));
+}
+
+bool subjects_labelled(const struct subjects *s, int32_t type)
+{
+	return label_of(s, label_key(LABEL_ANY, type, 0)) != NULL;
+}
+
+const char *subjects_counter(const struct subjects *s, uint32_t index)
+{
+	return label_of(s, label_key(LABEL_COUNTER, 0, index));
 }
 
 /* ---- processes and threads ---- */
@@ -255,6 +283,28 @@ static int name_thread(struct subject_thread *thread, const struct owner *owner)
 	return thread->name ? 0 : -ENOMEM;
 }
 
+/* The names after the first one, which the thread had when its stream began. */
+static int read_renames(struct subject_thread *thread, const struct json *list)
+{
+	const struct json *change = json_first(list);
+
+	for (change = change ? json_next(change) : NULL; change; change = json_next(change)) {
+		const char *name = json_string(json_key(change, "name"));
+		struct subject_rename *rename;
+		uint64_t clock;
+
+		if (!name || !json_u64(json_key(change, "clock"), &clock) || clock > INT64_MAX)
+			continue;
+		rename = ARRAY_ADD(thread->renames, thread->nrenames);
+		if (!rename)
+			return -ENOMEM;
+		*rename = (struct subject_rename){(int64_t)clock, printable(name)};
+		if (!rename->name)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static int read_thread(struct subjects *s, uint32_t stream, const struct json *meta)
 {
 	const struct owner *owner = &s->source->owners[stream];
@@ -287,6 +337,12 @@ static int read_thread(struct subjects *s, uint32_t stream, const struct json *m
 	if (err)
 		return err;
 	err = read_marks(s, json_get(meta, "ovni.mark"));
+	if (err)
+		return err;
+	err = read_counters(s, json_get(meta, "nosv.hwc"));
+	if (err)
+		return err;
+	err = read_renames(thread, json_key(bpf, "renames"));
 	return err ? err : name_thread(thread, owner);
 }
 
@@ -371,8 +427,12 @@ void subjects_fini(struct subjects *s)
 			free(s->processes[i].command[k]);
 		free(s->processes[i].command);
 	}
-	for (size_t i = 0; s->threads && i < s->source->trace.nstreams; i++)
+	for (size_t i = 0; s->threads && i < s->source->trace.nstreams; i++) {
+		for (size_t k = 0; k < s->threads[i].nrenames; k++)
+			free(s->threads[i].renames[k].name);
+		free(s->threads[i].renames);
 		free(s->threads[i].name);
+	}
 	for (size_t i = 0; i < s->nlabels; i++)
 		free(s->labels[i]);
 	free(s->looms);

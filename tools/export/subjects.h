@@ -43,13 +43,20 @@ struct subject_process {
 	size_t ncommand;
 };
 
+struct subject_rename {
+	int64_t clock;
+	char *name; /* printable */
+};
+
 struct subject_thread { /* of a stream */
 	uint32_t loom, process;
 	int32_t number;
-	uint32_t same; /* ring of the streams of its loom with this thread id */
-	char *name;    /* printable */
-	bool kernel;   /* a kernel thread */
-	bool exits;    /* its end was seen */
+	uint32_t same;			/* ring of the streams of its loom with this thread id */
+	char *name;			/* printable */
+	bool kernel;			/* a kernel thread */
+	bool exits;			/* its end was seen */
+	struct subject_rename *renames; /* by clock, without the first name */
+	size_t nrenames;
 };
 
 struct subjects {
@@ -77,5 +84,12 @@ uint32_t subjects_cpu(struct subjects *subjects, uint32_t loom, int32_t index);
 /* The label of a value of a mark, or the title of its type; NULL: none. */
 const char *subjects_label(const struct subjects *subjects, int32_t type, int64_t value);
 const char *subjects_title(const struct subjects *subjects, int32_t type);
+/* Whether a value of the type has a label; else its values are numbers. The label that the value 0
+ * of an argument has does not count. */
+bool subjects_labelled(const struct subjects *subjects, int32_t type);
+/* The name of a hardware counter of nOS-V, or NULL. */
+const char *subjects_counter(const struct subjects *subjects, uint32_t index);
+
+#define MARK_ZERO (-2147483648LL) /* the value 0 of an argument (event-mapping.md) */
 
 #endif
