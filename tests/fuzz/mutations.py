@@ -274,7 +274,9 @@ def move(trace, obs):
         deep = os.path.join(thread, *["d%d" % i for i in range(pick((1, 5, 60)))])
         shutil.copytree(thread, deep + "/thread.9", symlinks=True, dirs_exist_ok=True, ignore=lambda _, n: [x for x in n if x[0] == "d"])
     elif how == 5:
-        os.unlink(pick((obs, thread + "/stream.json")))
+        gone = pick((obs, thread + "/stream.json"))
+        if os.path.lexists(gone):  # an earlier damage may have removed it
+            os.unlink(gone)
     else:
         shutil.move(thread, os.path.join(os.path.dirname(process), os.path.basename(thread) + ".moved"))
 

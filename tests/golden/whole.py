@@ -102,6 +102,18 @@ def in_session(**values):
     return lambda trace: metadata(with_session(trace), lambda m: m["bpf"]["session"].update(values))
 
 
+def in_last(**values):
+    """Changes numbers of the last stream; None removes them."""
+    def change(meta):
+        meta["bpf"].update(values)
+        meta["bpf"] = {k: v for k, v in meta["bpf"].items() if v is not None}
+    return lambda trace: metadata(streams(trace)[-1], change)
+
+
+def no_end(trace):
+    metadata(with_session(trace), lambda m: m["bpf"]["session"].pop("t1"))
+
+
 def truncate(trace):
     last = streams(trace)[-1]
     write(last, read(last)[:1] + read(last)[-1:])
@@ -141,6 +153,7 @@ def remove_streams(trace):
 
 
 LAST = "loom.n/proc.2/thread.4"
+NO_END = "the recorder's numbers at the end are missing or damaged (bpf.session)"
 TABLE = [  # damage, how, the sentence of all programs
     ("none", lambda trace: None, None),
     ("thread", lambda t: shutil.rmtree(streams(t)[-1]), "1 of 4 streams is missing; 5 of 20 events are missing with their streams"),
@@ -152,6 +165,15 @@ TABLE = [  # damage, how, the sentence of all programs
     ("shifted", shift(10**10), "other events than the recorder wrote (%s)" % LAST),
     ("shifted by little", shift(1), "other events than the recorder wrote (%s)" % LAST),
     ("last clock", last_clock, "other events than the recorder wrote (%s)" % LAST),
+    ("size", in_last(bytes="95"), "other events than the recorder wrote (%s)" % LAST),
+    ("size, no exact number", in_last(bytes=2**63), "other events than the recorder wrote (%s)" % LAST),
+    ("no size", in_last(bytes=None), "other events than the recorder wrote (%s)" % LAST),
+    ("no last clock, size", in_last(bytes=0, last=None), "other events than the recorder wrote (%s)" % LAST),
+    ("window", in_session(t0="500", t1="600"), "events are outside of the window of the recorder"),
+    ("no end", no_end, NO_END),
+    ("no counts", lambda t: metadata(with_session(t), lambda m: m["bpf"]["session"].pop("counts")), NO_END),
+    ("no end, thread", both(no_end, lambda t: shutil.rmtree(streams(t)[-1])), NO_END),
+    ("streams", in_session(streams="x"), NO_END),
     ("losses", in_session(lost="7"), "the recorder lost 7 events"),
     ("no losses", lambda t: metadata(with_session(t), lambda m: m["bpf"]["session"].pop("lost")), "the recorder could not count the lost events"),
     ("one more", add_stream, "there are 5 streams, but 4 in the sessions"),
@@ -198,8 +220,8 @@ def expected(damage, words, reason):
     refused = damage == "unfinished" and words[0] in ("ovni-check", "ovni-emu")
     if "--compat" in words:
         return int(refused), None
-    if words[0] == "ovni-check" and damage == "losses" and "--strict" in words:
-        return 1, reason  # stats.json contradicts the losses
+    if words[0] == "ovni-check" and damage in ("losses", "window") and "--strict" in words:
+        return 1, reason  # stats.json contradicts the session
     if reason and reason.startswith("no stream"):
         other = {"ovni-emu": (3, "it has no streams"), "ovni-loom": (1, "no stream of a thread in it"),
                  "ovni-convert": (1, "not a trace of version 1 or 3")}

@@ -47,6 +47,13 @@ static void every_reason_is_named(void **state)
 		{{RECORDED("\"t0\": \"1\", \"t1\": \"2\", \"counts\": {\"events\": \"5\"}")},
 		 "the recorder could not count the lost events"},
 		{{RECORDED("\"t0\": \"1\"")}, ""}, /* killed: its stream is not finished */
+		{{RECORDED("\"t0\": \"1\", \"streams\": \"1\", \"counts\": {\"events\": \"5\"}")},
+		 "the recorder's numbers at the end are missing or damaged (bpf.session)"},
+		{{RECORDED(CLOSED ", \"streams\": -1")},
+		 "the recorder's numbers at the end are missing or damaged (bpf.session)"},
+		{{RECORDED(CLOSED), STREAM("\"session\": {\"t0\": \"1\"}")},
+		 "the recorder's numbers at the end are missing or damaged (bpf.session)"},
+		{{RECORDED("\"t0\": \"1\", \"streams\": \"1\""), "{}"}, "1 stream is not finished"},
 		{{RECORDED("\"lost\": \"18446744073709551615\""),
 		  STREAM("\"session\": {\"lost\": \"2\"}")},
 		 "the recorder lost 18446744073709551615 events"},

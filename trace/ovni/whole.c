@@ -100,23 +100,30 @@ static void take_clocks(struct whole *w, const struct extent *extent)
 	w->has_clocks = true;
 }
 
-/* Compares a recorded stream with its metadata, which say that it has `events` events. */
+/*
+ * Compares a recorded stream with its metadata, which say that it has `events` events. Its extent
+ * is missing in older recordings; a part of it, or what is no number, is damage.
+ */
 static void compare(struct whole *w, const char *path, const struct json *bpf, uint64_t events,
 		    struct stream *stream, bool thorough)
 {
+	const struct json *bytes = json_key(bpf, "bytes"), *first = json_key(bpf, "first"),
+			  *last = json_key(bpf, "last");
 	struct extent wrote = {.events = events}, is;
-	bool has_extent = json_u64(json_key(bpf, "bytes"), &wrote.bytes) &&
-			  json_u64(json_key(bpf, "first"), &wrote.first) &&
-			  json_u64(json_key(bpf, "last"), &wrote.last);
+	bool has_extent = bytes || first || last, known;
 	uint64_t added = 0;
 
+	known = json_u64(bytes, &wrote.bytes) && json_u64(first, &wrote.first) &&
+		json_u64(last, &wrote.last);
 	/* of a stream that a repair has closed */
 	(void)json_u64(json_get(bpf, "recovered.added"), &added);
-	if (has_extent && !thorough && stream->size == wrote.bytes &&
+	if (known && !thorough && stream->size == wrote.bytes &&
 	    (!events || ends_with(stream, wrote.last))) {
 		is = wrote;
 		if (events && !first_clock(stream, &is.first))
 			is.events = 0;
+		if (is.events)
+			take_clocks(w, &is);
 	} else {
 		(void)measure(stream, &is);
 		if (is.events)
@@ -127,7 +134,7 @@ static void compare(struct whole *w, const char *path, const struct json *bpf, u
 		add_fault(&w->missing, path);
 		add(&w->events_missing, events - is.events);
 	} else if (has_extent && !added &&
-		   (is.events != wrote.events || is.bytes != wrote.bytes ||
+		   (!known || is.events != wrote.events || is.bytes != wrote.bytes ||
 		    (events && (is.first != wrote.first || is.last != wrote.last)))) {
 		add_fault(&w->changed, path);
 	}
@@ -154,23 +161,30 @@ static bool has_stats(int dirfd, const char *path)
 static void take_session(struct whole *w, int dirfd, const char *path, const struct json *session,
 			 bool part)
 {
+	const struct json *events = json_get(session, "counts.events");
+	const struct json *streams = json_key(session, "streams");
 	uint64_t t0, t1, number;
 
 	w->sessions++;
+	/* a recording that has ended has all of them; older ones had no `streams` */
+	w->unended += streams && !(json_u64(streams, &number) && json_u64(events, &number));
 	if (json_u64(json_key(session, "lost"), &number)) {
 		w->with_lost++;
 		add(&w->lost, number);
 	}
-	if (json_u64(json_key(session, "streams"), &number)) {
+	if (json_u64(streams, &number)) {
 		w->with_streams++;
 		add(&w->session_streams, number);
 		part = false;
 	}
 	w->parts |= part;
 	w->no_stats |= json_bool(json_key(session, "stats")) && !has_stats(dirfd, path);
-	add_number(&w->session_events, json_get(session, "counts.events"));
-	if (!json_u64(json_key(session, "t0"), &t0) || !json_u64(json_key(session, "t1"), &t1))
+	add_number(&w->session_events, events);
+	if (!json_u64(json_key(session, "t0"), &t0) || !json_u64(json_key(session, "t1"), &t1)) {
+		w->unended += streams != NULL;
+		w->open++;
 		return;
+	}
 	w->t0 = !w->closed || t0 < w->t0 ? t0 : w->t0;
 	w->t1 = !w->closed || t1 > w->t1 ? t1 : w->t1;
 	w->closed += json_is_object(json_key(session, "counts"));
@@ -303,6 +317,10 @@ const char *whole_text(const struct whole *w, char text[WHOLE_TEXT])
 	compare_sessions(w, &r);
 	if (w->no_stats)
 		put(&r, STATS_FILE " is missing");
+	if (!r.at &&
+	    (w->unended ||
+	     (w->open && w->open < w->sessions))) /* of a killed recorder the streams say so */
+		put(&r, "the recorder's numbers at the end are missing or damaged (bpf.session)");
 	if (w->made_from[0])
 		put(&r, "it was made from an incomplete trace: %s", w->made_from);
 	return text;
