@@ -770,6 +770,7 @@ static int put_stream(struct sink *sink, struct part *p)
 	static const uint32_t version = STREAM_VERSION;
 	const struct repair *w = sink->work;
 	uint8_t header[STREAM_HEADER_SIZE] = STREAM_MAGIC;
+	struct json *begin;
 	int err;
 
 	if (sink->in_place) {
@@ -779,7 +780,10 @@ static int put_stream(struct sink *sink, struct part *p)
 			return err;
 		err = sink_put(sink, header, sizeof(header));
 	} else {
-		err = stream_create(w->out_fd, p->path, p->meta);
+		begin = json_new_object(); /* not finished, until describe_all() */
+		json_put_int(begin, "version", 3);
+		err = stream_create(w->out_fd, p->path, begin);
+		json_free(begin);
 	}
 	if (err)
 		return err;
@@ -861,6 +865,22 @@ static void mark_left_out(struct repair *w)
 	json_put_string(p->meta, WHOLE_KEY, text);
 }
 
+/* Finishes the streams of the copy, once it has all of them: a killed repair leaves no trace that
+ * looks whole. */
+static int describe_all(struct repair *w)
+{
+	for (size_t i = 0; w->out && i < w->n; i++) {
+		const struct part *p = &w->parts[i];
+		int err = p->meta ? stream_describe(w->out_fd, p->path, p->meta) : 0;
+
+		if (err) {
+			log_error("cannot write the metadata '%s': %s", p->path, strerror(-err));
+			return err;
+		}
+	}
+	return 0;
+}
+
 static int write_all_parts(struct repair *w)
 {
 	int err = create_output(w);
@@ -875,7 +895,8 @@ static int write_all_parts(struct repair *w)
 		if (err)
 			return err;
 	}
-	return put_stats(w);
+	err = put_stats(w);
+	return err ? err : describe_all(w);
 }
 
 /* Closes one stream, once all closing clocks are known. */

@@ -15,7 +15,7 @@
  * While a thread is off the CPU the models ovni and nosv accept no event. Such an event inside the
  * interval moves its boundary by at most the tolerance, since the two clocks are not read at the
  * same moment; further inside, the interval is split: KCI, event, KCO.
- * Invariant: no event of the program is dropped.
+ * Invariants: no event of the program is dropped; the output is not finished before its last byte.
  * Specification: event-mapping.md, "Next to libovni".
  */
 #include <errno.h>
@@ -54,6 +54,7 @@ struct merge {
 	size_t size;
 	bool *used;		   /* merged streams of the kernel trace */
 	struct merge_marks *marks; /* of both traces */
+	struct json *first;	   /* metadata of the first stream, written at the end */
 	bool named;		   /* the output has the names of the kernel trace */
 	uint64_t merged, alone, events, moved, split, others;
 	int64_t most_moved;
@@ -437,7 +438,8 @@ static bool add_names(const struct merge *m, struct json *meta)
 	return true;
 }
 
-/* Writes the metadata of stream i, merged with the kernel stream `with`; -1: none. */
+/* Writes the metadata of stream i, merged with the kernel stream `with`; -1: none. Those of the
+ * first stream are kept until the end: a killed ovni-merge leaves no finished trace. */
 static int describe(struct merge *m, size_t i, int64_t with, const struct pair *w)
 {
 	struct json *meta = trace_metadata(&m->program.trace, i);
@@ -460,6 +462,10 @@ static int describe(struct merge *m, size_t i, int64_t with, const struct pair *
 	err = whole_describe(meta, m->out_fd, m->program.trace.streams[i]);
 	if (err)
 		goto out;
+	if (!i) {
+		m->first = meta;
+		return 0;
+	}
 	err = stream_describe(m->out_fd, m->program.trace.streams[i], meta);
 out:
 	json_free(meta);
@@ -723,6 +729,12 @@ static int run(struct merge *m)
 	err = merge_all(m);
 	if (err)
 		return err;
+	err = m->first ? stream_describe(m->out_fd, m->program.trace.streams[0], m->first) : 0;
+	if (err) {
+		log_error("cannot write the metadata '%s': %s", m->program.trace.streams[0],
+			  strerror(-err));
+		return err;
+	}
 	log_info("%s: %llu thread%s merged, %llu only of the program, %llu only of the kernel; "
 		 "%llu kernel event%s, %llu boundar%s moved (%lld ns at most), %llu split",
 		 m->options->out, (unsigned long long)m->merged, plural(m->merged, "", "s"),
@@ -760,6 +772,7 @@ int main(int argc, char **argv)
 	source_close(&merge.kernel);
 	if (merge.out_fd >= 0)
 		close(merge.out_fd);
+	json_free(merge.first);
 	free(merge.used);
 	merge_marks_free(merge.marks);
 	free(merge.buffer);

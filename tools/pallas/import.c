@@ -67,7 +67,7 @@ struct import {
 	int fd; /* directory of the new trace */
 	uint64_t events;
 	struct whole whole;
-	struct json *first; /* other archive: metadata of the first stream, written at the end */
+	struct json *first; /* metadata of the first stream, written at the end */
 	char *first_path;
 	struct json *labels[2]; /* in `first`, by type of mark */
 	int64_t nlabels[2];
@@ -394,7 +394,7 @@ static const char *thread_metadata(const struct import *m, const char *format)
 static struct json *stream_begin(struct import *m)
 {
 	const char *path, *text;
-	struct json *meta;
+	struct json *meta, *begin;
 	int err;
 
 	if (m->ours) {
@@ -417,7 +417,10 @@ static struct json *stream_begin(struct import *m)
 	}
 	if (m->ours)
 		whole_take(&m->whole, m->fd, m->path ? m->path : "", meta, NULL, false);
-	err = m->path ? stream_create(m->fd, m->path, meta) : -ENOMEM;
+	begin = json_new_object(); /* not finished */
+	json_put_int(begin, "version", 3);
+	err = m->path ? stream_create(m->fd, m->path, begin) : -ENOMEM;
+	json_free(begin);
 	if (!err)
 		return meta;
 	if (err == -ENOMEM)
@@ -513,8 +516,9 @@ static int import_thread(struct import *m, struct pallas_thread *t)
 		err = -EIO;
 		goto out;
 	}
-	if (!m->ours && !m->first) {
-		/* the metadata of the first stream gets the labels of all threads */
+	if (!m->first) {
+		/* finished last, as the trace is; of a foreign archive it gets the labels of all
+		 * threads, too */
 		m->first = meta;
 		m->first_path = m->path;
 	}

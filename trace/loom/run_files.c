@@ -249,21 +249,28 @@ static int add(struct candidates *c, char *path)
 }
 
 /* Examines a file that the user did not name. One with the name of a trace or of statistics that
- * cannot be opened is an error: without it the run would look whole. Returns 0, or -errno after a
- * message. */
+ * cannot be opened, or is empty, is an error: without it the run would look whole. Returns 0, or
+ * -errno after a message. */
 static int examine(const char *path, enum loom_content *content)
 {
 	const char *name = basename(path);
 	int fd = input_open(INPUT_BESIDE, path, INPUT_EVENTS_MAX, NULL);
+	bool named = end_of(name, trace_ends, COUNT(trace_ends)) ||
+		     end_of(name, stats_ends, COUNT(stats_ends));
+	struct stat st;
 
 	*content = LOOM_OTHER;
 	if (fd == -ENOENT || fd == -EISDIR || /* as the trace made from a run may be called */
-	    (fd < 0 && !end_of(name, trace_ends, COUNT(trace_ends)) &&
-	     !end_of(name, stats_ends, COUNT(stats_ends))))
+	    (fd < 0 && !named))
 		return 0;
 	if (fd < 0) {
 		log_error("cannot open '%s': %s", path, input_why(fd, INPUT_EVENTS_MAX));
 		return fd;
+	}
+	if (named && !fstat(fd, &st) && !st.st_size) {
+		log_error("'%s' is empty: write the run again, or remove the file", path);
+		close(fd);
+		return -EBADMSG;
 	}
 	close(fd);
 	*content = loom_content_of(INPUT_BESIDE, path);

@@ -414,9 +414,10 @@ static int export_run(struct loom_export *x)
 	} else if (rewrites(x)) {
 		err = rewrite(x, trace, perf);
 	} else {
-		err = return_file(x, trace);
-		if (!err && perf)
-			err = return_file(x, perf);
+		/* the trace last: without it this is no run */
+		err = perf ? return_file(x, perf) : 0;
+		if (!err)
+			err = return_file(x, trace);
 	}
 	free(trace);
 	free(perf);

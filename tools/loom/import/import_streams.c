@@ -404,7 +404,7 @@ static int by_row(const void *a, const void *b)
 	const struct label *x = a, *y = b;
 
 	if (x->row != y->row)
-		return x->row < y->row ? -1 : 1;
+		return x->row - 1 < y->row - 1 ? -1 : 1; /* row 0 is SIZE_MAX: the last */
 	if (x->mark != y->mark)
 		return x->mark < y->mark ? -1 : 1;
 	return x->number < y->number ? -1 : x->number > y->number;
@@ -414,9 +414,13 @@ int import_streams_finish(struct import_streams *w, int64_t clock)
 {
 	if (w->nlabels)
 		qsort(w->labels, w->nlabels, sizeof(*w->labels), by_row);
-	for (size_t i = 0; i < w->n; i++) {
-		put(w, i, MCV('O', 'H', 'e'), clock, NULL, 0);
-		complete(w, i);
+	if (w->n)
+		flush(w, 0);
+	for (size_t i = 1; i <= w->n; i++) {
+		size_t row = i % w->n;
+
+		put(w, row, MCV('O', 'H', 'e'), clock, NULL, 0);
+		complete(w, row);
 	}
 	return w->error;
 }

@@ -83,9 +83,15 @@ out:
 
 int keep_files_return(int fd, const char *dir, const char *from, const char *path)
 {
-	int in = input_open(fd, from, INPUT_EVENTS_MAX, NULL), out = -1, err;
+	uint64_t size = 0;
+	int in = input_open(fd, from, INPUT_EVENTS_MAX, &size), out = -1, err;
 	struct stat st;
 
+	if (in >= 0 && !size) {
+		err = -EBADMSG;
+		log_error("the kept file '%s/%s' is empty (--no-keep ignores it)", dir, from);
+		goto out;
+	}
 	if (in < 0) {
 		err = in;
 		log_error("cannot open the kept file '%s/%s': %s (--no-keep ignores it)", dir, from,
