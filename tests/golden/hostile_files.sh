@@ -2,17 +2,20 @@
 # SPDX-License-Identifier: MIT
 #
 # Untrusted traces: each file, and each directory, of a trace is in turn a link (to a secret, to
-# /dev/zero, to a good copy outside), a FIFO, a device, a directory, or of 2 TiB. Every program that
-# reads it ends within seconds with status 1 or 3 and a sentence, shows nothing of the secret,
-# writes little, and leaves the file and the secret alone. A path that the user names may be a link.
+# /dev/zero, to a good copy outside, to nothing), a FIFO, a device, a socket, a directory, empty, or of 2 TiB.
+# Every program that reads it ends within seconds with status 1 or 3 and a sentence, shows nothing of
+# the secret, writes little, and leaves the file and the secret alone. A path that the user names may be a link.
+# Where the kernel refuses openat2(), as old filters of containers do, nothing is followed either.
 set -eu
 exec python3 - "$B/bin" "$S/tests/golden/tools_make.py" "$CONFORMANCE" "$T" <<'END'
-import collections, concurrent.futures, fnmatch, json, os, resource, shutil, stat, subprocess, sys
+import collections, ctypes, errno, concurrent.futures, fnmatch, json, os, resource, shutil, socket, stat, struct, subprocess, sys
 bins, make, vectors, top = sys.argv[1:]
 SECRET = "root:$6$Pxq7SecretOfTheHost:19000:0:99999:7:::"
 MOST = 8 << 20       # bytes that one run may write
+EMPTY = b"is empty", b"this is not JSON", b"shorter than", b"the file ends", b"not inside the file", b"not finished"
 SECONDS = 20         # that one run may take, on a busy machine; it takes milliseconds
 wrong = []
+libc = ctypes.CDLL(None)
 
 
 def write(path, text):
@@ -21,12 +24,26 @@ def write(path, text):
         file.write(text if isinstance(text, bytes) else text.encode())
 
 
-def run(*words):
+def refuse_openat2(error):
+    """From now on the kernel refuses openat2() to this process, with this errno."""
+    # load the number of the call; is it openat2 (on all machines)? if so return errno, else allow
+    steps = ((0x20, 0, 0, 0), (0x15, 0, 1, 437), (0x06, 0, 0, 0x50000 | error), (0x06, 0, 0, 0x7fff0000))
+    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *step) for step in steps))
+    program = ctypes.create_string_buffer(struct.pack("@HP", len(steps), ctypes.addressof(code)))
+    # PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP with SECCOMP_MODE_FILTER
+    if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, program, 0, 0):
+        os._exit(99)
+
+
+def run(*words, refused=0):
     """(status, standard output, standard error); the status is None if it had to be ended."""
-    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (MOST, MOST))
+    def before():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (MOST, MOST))
+        if refused:
+            refuse_openat2(refused)
     try:
         done = subprocess.run([bins + "/" + words[0], *words[1:]], capture_output=True, cwd=top, timeout=SECONDS,
-                              stdin=subprocess.DEVNULL, preexec_fn=limit)
+                              stdin=subprocess.DEVNULL, preexec_fn=before)
     except subprocess.TimeoutExpired as late:
         return None, late.stdout or b"", late.stderr or b""
     return done.returncode, done.stdout, done.stderr
@@ -128,6 +145,14 @@ def plant(kind, path, good):
         os.symlink("/dev/zero", path)
     elif kind == "copy":
         os.symlink(good, path)
+    elif kind == "dangling":
+        os.symlink("nowhere", path)
+    elif kind == "socket":
+        at = os.open(os.path.dirname(path), os.O_RDONLY)  # the path may be too long for an address
+        socket.socket(socket.AF_UNIX).bind("/proc/self/fd/%d/%s" % (at, os.path.basename(path)))
+        os.close(at)
+    elif kind == "empty":
+        write(path, "")
     elif kind == "fifo":
         os.mkfifo(path)
     elif kind == "device":
@@ -155,21 +180,21 @@ def tree(folder):
     return size, text
 
 
-def attempt(number, words, source, refused, kind, name):
+def attempt(number, words, source, refused, kind, name, openat2=0):
     here, good = "%s/try/%d" % (top, number), "%s/%s/%s" % (top, source, name)
     given, out = here + "/in", here + "/out"
     shutil.copytree(top + "/" + source, given)
-    path, what = given + "/" + name, "%s, %s is %s" % (words, name, kind)
+    path, what = given + "/" + name, "%s, %s is %s" % (words, name, kind) + (", no openat2()" if openat2 else "")
     if not plant(kind, path, good):
         return "skipped"
     before = os.lstat(path)
-    status, said, errors = run(*[{"IN": given, "OUT": out}.get(w, w) for w in words.split()])
+    status, said, errors = run(*[{"IN": given, "OUT": out}.get(w, w) for w in words.split()], refused=openat2)
     after, said, (size, written) = os.lstat(path), said + errors, tree(out)
     if status is None:
         wrong.append(what + ": does not end")
     elif status not in (0, 1, 3) or (refused and status == 0):
         wrong.append("%s: status %d\n%s" % (what, status, said[-300:].decode(errors="replace")))
-    elif refused and not any(w in said for w in (b"link", b"regular", b"TiB", b"MiB", b"GiB")):
+    elif refused and not any(w in said for w in (b"link", b"regular", b"TiB", b"MiB", b"GiB") + EMPTY * (kind == "empty")):
         wrong.append("%s: no reason given\n%s" % (what, said[-300:].decode(errors="replace")))
     elif said.count(b"error: ") > 2 + refused:
         wrong.append("%s: several sentences\n%s" % (what, said[-900:].decode(errors="replace")))
@@ -189,25 +214,33 @@ def attempts():
         for at, folders, names in os.walk(folder):
             for name in sorted(names):
                 refused = any(fnmatch.fnmatch(name, m) for m in must.split())
-                for kind in ("secret", "zero", "copy", "fifo", "device", "directory", "huge"):
+                for kind in ("secret", "zero", "copy", "dangling", "fifo", "device", "socket", "directory", "empty", "huge"):
                     # a directory beside a run is another thing, such as the trace made from it
                     must_refuse = refused and (source, kind) != ("loom", "directory")
-                    yield words, source, must_refuse, kind, os.path.relpath(os.path.join(at, name), folder)
+                    # an empty one is copied as it is, and the output refused
+                    if kind == "empty" and name == "clock-offsets.txt" and ("convert" in words or "--repair" in words):
+                        must_refuse = False
+                    case = words, source, must_refuse, kind, os.path.relpath(os.path.join(at, name), folder)
+                    yield case
+                    if kind in ("secret", "copy"):
+                        yield *case, errno.ENOSYS if kind == "copy" else errno.EPERM
             for name in folders:
                 # a link to the good directory outside, which would work
                 below = [n for _, _, held in os.walk(os.path.join(at, name)) for n in held]
                 refused = any(fnmatch.fnmatch(n, m) for n in below for m in must.split())
-                yield words, source, refused, "copy", os.path.relpath(os.path.join(at, name), folder)
+                for openat2 in 0, errno.ENOSYS:
+                    yield words, source, refused, "copy", os.path.relpath(os.path.join(at, name), folder), openat2
 
 
 write(top + "/secret", SECRET + "\n")
 inputs()
 for words, source, _ in PROGRAMS:  # with good files all is well
-    shutil.copytree(top + "/" + source, top + "/good/in")
-    status, said, errors = run(*[{"IN": "good/in", "OUT": "good/out"}.get(w, w) for w in words.split()])
-    if status != 0:
-        wrong.append("%s: status %s for the good one\n%s" % (words, status, (said + errors).decode()))
-    shutil.rmtree(top + "/good")
+    for openat2 in 0, errno.EPERM, errno.ENOSYS:
+        shutil.copytree(top + "/" + source, top + "/good/in")
+        status, said, errors = run(*[{"IN": "good/in", "OUT": "good/out"}.get(w, w) for w in words.split()], refused=openat2)
+        if status != 0:
+            wrong.append("%s: status %s for the good one, openat2: %s\n%s" % (words, status, openat2, (said + errors).decode()))
+        shutil.rmtree(top + "/good")
 
 with concurrent.futures.ThreadPoolExecutor(max(2, os.cpu_count() or 2)) as pool:
     done = list(pool.map(lambda a: attempt(a[0], *a[1]), enumerate(attempts())))

@@ -452,8 +452,8 @@ static int put_event(struct piece *piece, const uint8_t *at, const struct event 
 	return put(piece, at, ev->size);
 }
 
-/* Copies all events at [at, end); sets a bit of `models` for each model of them. *ended: the thread
- * does not execute at the end. */
+/* Copies all events at [at, end); sets a bit of `models` for each model of them. *ended: there are
+ * events, and the thread does not execute at the end. */
 static int copy_events(struct convert *c, const char *path, const uint8_t *start, const uint8_t *at,
 		       const uint8_t *end, uint64_t models[4], bool *ended)
 {
@@ -483,7 +483,7 @@ static int copy_events(struct convert *c, const char *path, const uint8_t *start
 		err = -EBADMSG;
 		goto out;
 	}
-	*ended = !executes;
+	*ended = last != INT64_MIN && !executes;
 	err = flush(&piece);
 out:
 	bytes_free(&piece.bytes);
@@ -513,7 +513,7 @@ static int copy_file(struct convert *c, const char *path, const char *data,
 {
 	int err;
 
-	*ended = true;
+	*ended = false;
 	if (!file->size)
 		return 0;
 	if (file->size < start)
@@ -596,8 +596,8 @@ out:
 	return err;
 }
 
-/* Version 1 does not say whether a stream is complete; a thread that executes at the end was
- * killed. */
+/* Version 1 does not say whether a stream is complete; a thread that executes at the end, or has no
+ * event, was killed. */
 static int convert_v1(struct convert *c)
 {
 	struct json **metas = NULL;

@@ -49,7 +49,9 @@ static int map_path(struct mapped_stream *stream, int dir_fd, const char *path, 
 	close(fd);
 out:
 	if (err)
-		log_error("cannot read '%s': %s", path, input_why(err, INPUT_EVENTS_MAX));
+		log_error("cannot read '%s': %s", path,
+			  err == -EBADMSG ? "shorter than the header of a stream"
+					  : input_why(err, INPUT_EVENTS_MAX));
 	return err;
 }
 

@@ -64,8 +64,6 @@ int open_in_root(const char *root, const char *path, int flags)
 	do
 		fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
 	while (fd < 0 && errno == EAGAIN); /* something was renamed meanwhile */
-	if (fd < 0 && errno == ENOSYS)
-		fd = openat(dir, path + (*path == '/'), flags | O_CLOEXEC);
 	err = errno;
 	close(dir);
 	return fd < 0 ? -err : fd;

@@ -18,8 +18,8 @@ char *read_file(int dirfd, const char *path, int flags, size_t max, size_t *size
  * empty line, if it cannot be read. */
 bool read_line(const char *path, char *line, size_t size);
 
-/* Opens a path below `root`. Links in it, absolute ones too, stay below (Linux 5.6; before,
- * absolute links lead into ours). O_CLOEXEC is added. A descriptor, or -errno; no message. */
+/* Opens a path below `root`. Links in it, absolute ones too, stay below; where openat2() is refused
+ * (a sandbox), all is. O_CLOEXEC is added. A descriptor, or -errno; no message. */
 int open_in_root(const char *root, const char *path, int flags);
 
 /*

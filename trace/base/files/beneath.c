@@ -37,6 +37,19 @@ static int next_name(const char **path, char *name)
 	return strcmp(name, "..") ? 1 : -EXDEV;
 }
 
+/* Opens one name. A link is -ELOOP, also where a directory must be. */
+static int open_name(int at, const char *name, int flags, mode_t mode)
+{
+	int fd = openat(at, name, flags, mode), err = -errno;
+	struct stat st;
+
+	if (fd >= 0)
+		return fd;
+	if (err == -ENOTDIR && !fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISLNK(st.st_mode))
+		return -ELOOP;
+	return err;
+}
+
 /*
  * Walks `path` name by name. With `make`, all names are directories, and missing ones are created;
  * otherwise the last name is opened with `flags` and `mode`.
@@ -44,7 +57,7 @@ static int next_name(const char **path, char *name)
 static int walk(int dirfd, const char *path, bool make, int flags, mode_t mode)
 {
 	char name[NAME_MAX + 1], next[NAME_MAX + 1];
-	int at = dirfd, more, fd, err;
+	int at = dirfd, more, fd;
 
 	if (*path == '/')
 		return -EXDEV;
@@ -61,13 +74,10 @@ static int walk(int dirfd, const char *path, bool make, int flags, mode_t mode)
 			more = -errno;
 			break;
 		}
-		fd = openat(at, name, more || make ? DIRECTORY : flags | O_NOFOLLOW, mode);
-		err = -errno;
+		fd = open_name(at, name, more || make ? DIRECTORY : flags | O_NOFOLLOW, mode);
 		if (at != dirfd)
 			close(at);
-		if (fd < 0)
-			return err;
-		if (!more)
+		if (fd < 0 || !more)
 			return fd;
 		at = fd;
 		memcpy(name, next, sizeof(name));
