@@ -103,9 +103,11 @@ after() { # TEXT
 		if [ -e "$trace/thread.prv" ]; then
 			"$EMULATOR" -q -o emulated "$trace" || complain "$1: the emulated trace is refused"
 			for stream in thread.prv cpu.prv; do
-				# a file without its duration does not look whole
-				head -n 1 "$trace/$stream" 2>/dev/null | grep -q ':0*_ns:' || [ ! -e "$trace/$stream" ] || cmp <(sed '1s/([^)]*)//' "$trace/$stream") <(sed '1s/([^)]*)//' emulated/$stream) ||
-					echo "note: $1: a partial $stream"
+				# a file without a first line, or without its duration, does not look whole
+				[ -e "$trace/$stream" ] && head -n 1 "$trace/$stream" | grep -q '_ns:.*)$' &&
+					! head -n 1 "$trace/$stream" | grep -q ':0*_ns:' || continue
+				cmp <(sed '1s/([^)]*)//' "$trace/$stream") <(sed '1s/([^)]*)//' emulated/$stream) ||
+					complain "$1: a partial $stream: $(head -n 1 "$trace/$stream"), $(stat -c %s "$trace/$stream" emulated/$stream | xargs)"
 			done
 			rm -rf emulated
 		fi
