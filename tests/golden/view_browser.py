@@ -374,6 +374,9 @@ def look_at_values(browser):
     check("busy time of the overview", sum(page.meta["busy"]["ns"]) == busy and busy, sum(page.meta["busy"]["ns"]), busy)
     order = browser.run("return view.rows.filter((row) => row.kind === 'thread').map((row) => !!view.meta.threads[row.id].accelerator)")
     check("accelerators come last", order == sorted(order) and order[-1], order)
+    key = browser.run("return view.rows.filter((row) => row.kind === 'thread')[0].key")
+    browser.pointer(("move", int(look.x(10)), int(look.row(key)[1])))
+    check("an empty row says why", "no event yet, its first run begins at 0.000000400 s" in browser.text("#hover"), key, browser.text("#hover"))
     # as tests/golden/loom_host.sh has the states: 6 from 0 ns, 4 from 500, 3 from 1000, 7 from 2000 to 3000
     for t, words in ((250, "was stalled on output (6) for 500 ns"), (700, "was route (4) for 500 ns"),
                      (1500, "was fire (3) for 1 us, from 0.000001000 s"), (2500, "was error (7) for 1 us")):
@@ -402,6 +405,20 @@ def look_at_waits(browser):
         browser.run("view.choose({ kind: 'count', begin: arguments[0], end: arguments[0] })", t)
         n = sum(begin <= t < stop for _, begin, stop in waits)
         check("threads that wait at %d" % t, look.panel().startswith("%d thread" % n), n, look.panel())
+    # a wait beside the others of its thread, as ovni-report latency has them
+    for row in report(bin_dir, "latency", top + "/turns"):
+        thread = [t["tid"] for t in page.meta["threads"]].index(row["tid"])
+        own = browser.run("""const { model } = view, place = model.byThread.first[arguments[0]] + 20; view.choose({ kind: 'run', place });
+            return model.runs.begin[model.byThread.order[place]] - model.wakeOf(place)""", thread)
+        lengths = [stop - begin for other, begin, stop in waits if other == thread]
+        shorter = sum(length < own for length in lengths) + int(row["waits"]) - len(lengths) # those of no length
+        words = "Of the %s waits of the thread %d were shorter (%.1f %%): " % (row["waits"], shorter, 100 * shorter / int(row["waits"]))
+        said = look.panel()
+        check("a wait beside the others", words in said and own > 0, words, said)
+        for key, before in (("wait_avg", ""), ("wait_max", "at most ")):
+            found = re.search(before + r"([0-9.]+) (ns|us|ms|s)%s" % (r"\." if before else " on average"), said)
+            got = round(float(found.group(1)) * {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}[found.group(2)]) if found else None
+            check("%s of the thread" % key, got == int(row[key]), got, row[key], said)
     # the height of the row at a wait of the greatest number, and where no thread waits
     t0, t1 = waits[len(waits) // 2][1:]
     browser.run("view.show(arguments[0], arguments[1])", t0, t1)

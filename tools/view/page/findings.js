@@ -92,6 +92,6 @@ class Findings {
 		if (!what)
 			view.chooseRow(thread === undefined ? 'c' : 't', thread === undefined ? cpu : thread);
 		view.panel.clear(view.panel.paragraph([finding.text + '.']), view.panel.paragraph(['More: ' + finding.command]),
-			...what ? view.panel.sentences(what) : []);
+			...what ? [...view.panel.sentences(what), ...view.panel.compare(what)] : []);
 	}
 }

@@ -440,7 +440,7 @@ class View {
 			context.lineWidth = 2;
 			context.strokeRect(x0 - 1, y, Math.max(x1 - x0, 1) + 2, height);
 		};
-		if (what.kind === 'call' || what.kind === 'value' || what.kind === 'count')
+		if (['call', 'value', 'count', 'blank'].includes(what.kind))
 			return;
 		const { begin, end, thread, cpu } = this.extent(what);
 		outline(yOf('thread', thread), begin, end, ROW);
@@ -519,7 +519,7 @@ class View {
 		return this.visible().find((row) => at >= row.y && at < row.y + row.height);
 	}
 
-	/* What is at a point of the canvas: {kind: run, stay, call, gap or idle}, or undefined. */
+	/* What is at a point of the canvas: {kind: run, stay, call, value, count, gap, idle or blank}, or undefined. */
 	at(x, y) {
 		const row = this.rowAt(y), { model } = this, { gaps } = model, t = this.timeAt(x), reach = 2 / this.scale;
 		if (!row || x < LEFT || row.kind === 'head')
@@ -544,7 +544,7 @@ class View {
 				found = i >= 0 ? { kind: 'run', place: model.placeOf(i) } : { kind: 'stay', thread: row.id, use, begin, end };
 			}
 		});
-		return found;
+		return found || (t >= 0 && t <= this.end ? { kind: 'blank', thread: row.id, begin: t, end: t } : undefined);
 	}
 
 	callAt(line, t, reach) {

@@ -2,6 +2,8 @@
  * panel: sentences about a run, a stay, a call or a gap; the table of a measured part of the time;
  * the list of a search. Parts that the trace does not tell are left out.
  */
+const WAITS_COMPARED = 10; /* fewer say little */
+
 class Panel {
 	constructor(view) {
 		this.view = view;
@@ -67,7 +69,7 @@ class Panel {
 	/* The sentence of what is under the pointer, or selected, as paragraphs. */
 	sentences(what) {
 		const say = { run: this.run, stay: this.stay, call: this.call, gap: this.gap, idle: this.idle, value: this.value,
-			count: this.count };
+			count: this.count, blank: ({ thread, begin }) => this.blank(thread, begin) };
 		return say[what.kind].call(this, what);
 	}
 
@@ -233,8 +235,44 @@ class Panel {
 			+ this.span(begin, end) + '.'])];
 	}
 
+	/* The wait of a run, or a wait itself, beside the others of its thread; the numbers are those of ovni-report latency. */
+	compare(what) {
+		const { model } = this, { runs, byThread } = model;
+		const place = what.kind === 'run' ? what.place : what.kind === 'stay' ? byThread.place(what.thread, what.end) : -1;
+		const waitOf = (at) => runs.begin[byThread.order[at]] - model.wakeOf(at); /* NaN: not known */
+		const thread = what.kind === 'run' ? runs.thread[byThread.order[place]] : what.thread;
+		if (place < 0 || place >= byThread.first[thread + 1])
+			return [];
+		const own = waitOf(place);
+		let n = 0, shorter = 0, sum = 0, most = 0;
+		for (let at = byThread.first[thread]; at < byThread.first[thread + 1]; at++) {
+			const wait = waitOf(at);
+			if (!(wait >= 0))
+				continue;
+			n++;
+			sum += wait;
+			most = Math.max(most, wait);
+			shorter += wait < own ? 1 : 0;
+		}
+		if (n < WAITS_COMPARED || !(what.kind === 'run' ? own >= 0 : own === what.end - what.begin))
+			return [];
+		return [this.paragraph(['Of the ' + n + ' waits of the thread ' + shorter + ' were shorter (' + percent(shorter, n) + '): '
+			+ duration(Math.floor(sum / n)) + ' on average, at most ' + duration(most) + '.'])];
+	}
+
+	/* Why a row is empty at a time. */
+	blank(thread, t) {
+		const { byThread, runs } = this.model, first = byThread.first[thread], last = byThread.first[thread + 1] - 1;
+		const name = this.model.nameOf(thread), at = seconds(t) + ' s' + this.clock(t);
+		if (first > last)
+			return [this.paragraph([name + ' never ran in the time that this page shows.'])];
+		const begin = runs.begin[byThread.order[first]], end = runs.end[byThread.order[last]];
+		return [this.paragraph([name + ' at ' + at + ': ' + (t < begin ? 'no event yet, its first run begins at ' + seconds(begin) + ' s.'
+			: t >= end ? 'no more events, its last run ended at ' + seconds(end) + ' s.' : 'the trace does not tell what it did.')])];
+	}
+
 	show(what) {
-		this.clear(...this.sentences(what), ...what.kind === 'run' ? [this.around(what)] : []);
+		this.clear(...this.sentences(what), ...this.compare(what), ...what.kind === 'run' ? [this.around(what)] : []);
 	}
 
 	table(heads, rows) {
