@@ -87,6 +87,7 @@ n = finding("shared-cpu", who=low["low"], by=middle["middle"])
 ran("the culprit ran", n["run_ns"], middle["ran"], [low["low"], middle["middle"]])
 P
 
+if on_disk; then
 WORKLOAD_REPORT=none "$WORKLOADS/problems" data || complain "there is no file to read"
 problem io -a -- <<'P'
 n = finding("io", who=said["tid"])
@@ -101,6 +102,9 @@ print("  major faults:", said["faults"], "(some find their page read already)")
 # to leave a CPU and to come back takes 1 us, which is neither in the sleep nor in the CPU time
 between("asleep", n["time_ns"], said["slept"] - 1000 * said["sleeps"], said["slept"], [said["tid"]])
 P
+else
+	echo "io, faults: not judged: the scratch folder is in memory"
+fi
 
 problem jitter -a -- <<'P'
 who = [said["ticker"]]

@@ -7,7 +7,7 @@
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
-[ "$(stat -f -c %T .)" != tmpfs ] || skip "the scratch folder is in memory: nothing waits for a disk"
+on_disk || skip "the scratch folder is in memory: nothing waits for a disk"
 
 for mode in command pid all; do
 	record $mode $mode disk

@@ -27,6 +27,7 @@
 #       makes $P, a folder of the user 65534 with the programs in $P/bin; removed at the end of the test
 #   attempts N COMMAND...
 #       repeats a recording and its comparison, N times at most, until the command counts no failure
+#   on_disk             true if the scratch folder is on a disk, where files are waited for
 #   longer LONG SHORT   prints LONG in make check-long, else SHORT
 #   finish              ends the test: status 1 if anything was wrong
 #
@@ -112,6 +113,8 @@ wait_until() { # COMMAND...
 	done
 	return 1
 }
+
+on_disk() { [ "$(stat -f -c %T .)" != tmpfs ]; }
 
 longer() { [ "$LONG" ] && echo "$1" || echo "$2"; }
 
