@@ -140,7 +140,15 @@ for cpu in {0..39}; do
 	echo "thread n 1 $((cpu + 1)) ovni.loom_cpus=$(python3 -c 'import json; print(json.dumps([{"index": i, "phyid": i} for i in range(40)], separators=(",", ":")))')"
 	printf '%s\n' "0 OHx i32:$cpu i32:-1 u64:0" "1000 OHe"
 done | make_trace wide
-for name in small hour turns costly wide; do
+# A recursion of 300 calls.
+{
+	printf '%s\n' 'thread n 1 1 ovni.mark={"0":{"title":"Function","chan_type":"stack","labels":{"1":"fib"}}}' "0 OHx i32:0 i32:-1 u64:0"
+	for depth in {1..300}; do echo "$depth OM[ i64:1 i32:0"; done
+	for depth in {1..300}; do echo "$((1000 + depth)) OM] i64:1 i32:0"; done
+	echo "2000 OHe"
+	printf '%s\n' "thread n 1 2" "0 OHx i32:1 i32:-1 u64:0" "2000 OHe"
+} | make_trace deep
+for name in small hour turns costly wide deep; do
 	status=0
 	"$B/bin/ovni-view" "$name" 2>said || status=$?
 	[ $status = 0 ] || [ $status = 3 ] || { cat said; exit 1; }

@@ -342,14 +342,14 @@ class Painter {
 			}
 			means[x] = total / (to - from);
 		}
-		const most = Math.max(1, ...means);
+		const seen = Math.max(0, ...means), most = Math.max(1, seen);
 		context.fillStyle = this.colours[RUNNABLE];
 		for (let x = 0; x < width; x++)
 			if (means[x] > 0) {
 				const h = Math.max(1, means[x] / most * (height - 4));
 				context.fillRect(left + x, y + height - 2 - h, 1, h);
 			}
-		return most;
+		return seen;
 	}
 
 	hatch(context, x, y, width, height) {

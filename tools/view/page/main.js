@@ -7,6 +7,7 @@
  *   view.sum(row, t0, t1) ns of each use of a thread row ("t4713"), busy ns of a CPU row ("c0")
  *   view.show(t0, t1)     shows a part of the time, in ns
  */
+const DEPTHS_SHOWN = 40; /* of nested calls */
 const CPUS_OPEN = 32; /* with more CPUs, the threads stand first in sight */
 const KEYS = [['wheel, W S', 'zoom around the pointer; Shift and wheel, or over the names: scroll'],
 	['drag, A D, ← →', 'move; ← → with a run selected: its previous and next run'],
@@ -155,12 +156,14 @@ class View {
 					: 'rank ' + group.rank + ' · ' + cut(shown(group.name))) + ' · ' + counted(group.threads.length, group.last ? 'part' : 'thread'),
 				title: shown(group.name) + ' (' + group.pid + ')' });
 			for (const id of group.threads) {
+				const calls = model.linesOf.get(id) || [];
 				const thread = meta.threads[id], name = key(thread.loom, 't' + thread.tid), n = (seen.get(name) || 0) + 1;
 				seen.set(name, n);
 				this.all.push({ kind: 'thread', id, group: many ? group.id : '', process: group.id, key: n > 1 ? name + '.' + n : name,
 					label: (many || thread.rank === undefined ? '' : 'rank ' + thread.rank + ' · ') + model.nameOf(id),
 					title: thread.name ? shown(thread.name) + ' (' + thread.tid + ')' : thread.tid,
-					lines: [...model.linesOf.get(id) || [], ...model.valueLinesOf.get(id) || []] });
+					deeper: Math.max(0, calls.length - DEPTHS_SHOWN),
+					lines: [...calls.slice(0, DEPTHS_SHOWN), ...model.valueLinesOf.get(id) || []] });
 			}
 		}
 		for (const row of this.all)
@@ -355,6 +358,8 @@ class View {
 		for (const row of rows) {
 			if (row.kind === 'count')
 				context.fillText('at most ' + this.most.toFixed(1) + ' in sight', 10, row.y + ROW + 5);
+			if (row.deeper)
+				context.fillText('and ' + row.deeper + ' deeper', 22, row.y + ROW + DEPTHS_SHOWN * LINE - LINE / 2 - 1);
 			(row.lines || []).forEach((line, k) => line.type !== undefined
 				&& context.fillText(cut(this.model.titleOf(line.type), 36), 22, row.y + ROW + k * LINE + LINE / 2 - 1, LEFT - 30));
 		}
@@ -488,8 +493,9 @@ class View {
 		context.font = '11px system-ui, "DejaVu Sans", sans-serif';
 		context.textBaseline = 'middle';
 		context.fillText('busy CPUs of ' + ncpus + ' (filled)', 8, 14);
-		const most = Math.max(1, ...runnable.ns.map((ns) => ns / runnable.width));
-		context.fillText('runnable threads (line), at most ' + most.toFixed(1), 8, 34);
+		const seen = Math.max(0, ...runnable.ns) / (runnable.width || 1), most = Math.max(1, seen); /* no width: no thread waited */
+		this.mostRunnable = seen;
+		context.fillText('runnable threads (line), at most ' + seen.toFixed(1), 8, 34);
 		const xOf = (t) => LEFT + t / this.end * this.width;
 		context.fillStyle = painter.colours[RUNNING];
 		for (let i = 0; i < busy.ns.length && i * busy.width < this.end; i++) {
