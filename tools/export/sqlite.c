@@ -74,6 +74,10 @@ static int open_database(struct database *d)
 
 	if (err)
 		return err;
+	/* one thread, and no statistics: no lock for each row and allocation; SQLite works as well if
+	 * it refuses */
+	sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 	if (sqlite3_open_v2(d->file.temporary, &d->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
 		return refuse(d);
 	err = run(d, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; "
