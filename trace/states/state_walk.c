@@ -7,76 +7,98 @@
 
 #include "trace/base/log.h"
 
-static int compare_loom_tid(const struct owner *a, const char *loom, int64_t tid)
+static const char *loom_of(const struct owner *owner)
 {
-	int order = strcmp(a->loom ? a->loom : "", loom ? loom : "");
-
-	if (order)
-		return order;
-	return a->tid < tid ? -1 : a->tid > tid;
+	return owner->loom ? owner->loom : "";
 }
 
 static int compare(const void *pa, const void *pb, void *arg)
 {
 	const struct owner *owners = arg;
-	uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
-	int order = compare_loom_tid(&owners[a], owners[b].loom, owners[b].tid);
+	const uint32_t *a = pa, *b = pb;
+	int order = strcmp(loom_of(&owners[*a]), loom_of(&owners[*b]));
 
 	if (order)
 		return order;
-	if (owners[a].pid != owners[b].pid)
-		return owners[a].pid < owners[b].pid ? -1 : 1;
-	return a < b ? -1 : a > b;
+	if (owners[*a].tid != owners[*b].tid)
+		return owners[*a].tid < owners[*b].tid ? -1 : 1;
+	if (owners[*a].pid != owners[*b].pid)
+		return owners[*a].pid < owners[*b].pid ? -1 : 1;
+	return *a < *b ? -1 : *a > *b;
+}
+
+static struct hash_key tid_key(uint32_t loom, int64_t tid)
+{
+	return (struct hash_key){.a = (uint64_t)tid, .c = loom};
+}
+
+/* Numbers the looms, and notes where the streams of each tid begin in by_tid. */
+static int index_tids(struct state_walk *w)
+{
+	const struct owner *owners = w->source->owners;
+	uint32_t loom = 0;
+
+	for (uint32_t i = 0; i < w->source->trace.nstreams; i++) {
+		uint32_t stream = w->by_tid[i], *first;
+
+		if (i && strcmp(loom_of(&owners[w->by_tid[i - 1]]), loom_of(&owners[stream])))
+			loom++;
+		w->looms[stream] = loom;
+		first = hash_at(&w->first_of, tid_key(loom, owners[stream].tid));
+		if (!first)
+			return -ENOMEM;
+		w->shared |= *first != HASH_NONE;
+		if (*first == HASH_NONE)
+			*first = i;
+	}
+	return 0;
 }
 
 int state_walk_init(struct state_walk *w, const struct source *source)
 {
 	size_t n = source->trace.nstreams;
 
-	w->source = source;
+	*w = (struct state_walk){.source = source};
 	w->threads = calloc(n + 1, sizeof(*w->threads));
 	w->by_tid = calloc(n + 1, sizeof(*w->by_tid));
-	if (!w->threads || !w->by_tid) {
-		state_walk_fini(w);
-		return log_no_memory("for %zu threads of %s", n, source->trace.path);
-	}
+	w->looms = calloc(n + 1, sizeof(*w->looms));
+	if (!w->threads || !w->by_tid || !w->looms)
+		goto no_memory;
 	for (size_t i = 0; i < n; i++) {
 		w->threads[i].cpu = CPU_NONE;
 		w->by_tid[i] = (uint32_t)i;
 	}
 	qsort_r(w->by_tid, n, sizeof(*w->by_tid), compare, source->owners);
-	return 0;
+	if (!index_tids(w))
+		return 0;
+no_memory:
+	state_walk_fini(w);
+	return log_no_memory("for %zu threads of %s", n, source->trace.path);
 }
 
 void state_walk_fini(struct state_walk *w)
 {
 	free(w->threads);
 	free(w->by_tid);
+	free(w->looms);
+	hash_free(&w->first_of);
 	memset(w, 0, sizeof(*w));
 }
 
 int64_t state_walk_find(const struct state_walk *w, uint32_t stream, int64_t tid)
 {
 	const struct owner *owners = w->source->owners;
-	const char *loom = owners[stream].loom;
-	size_t low = 0, high = w->source->trace.nstreams, n = high;
-	int64_t found = -1;
+	uint32_t at = hash_get(&w->first_of, tid_key(w->looms[stream], tid));
+	size_t n = w->source->trace.nstreams;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (compare_loom_tid(&owners[w->by_tid[middle]], loom, tid) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < n && compare_loom_tid(&owners[w->by_tid[low]], loom, tid) == 0; low++) {
-		if (owners[w->by_tid[low]].pid == owners[stream].pid)
-			return w->by_tid[low];
-		if (found < 0)
-			found = w->by_tid[low];
-	}
-	return found;
+	if (at == HASH_NONE)
+		return -1;
+	for (uint32_t i = at; w->shared && i < n && w->looms[w->by_tid[i]] == w->looms[stream] &&
+			      owners[w->by_tid[i]].tid == tid;
+	     i++)
+		if (owners[w->by_tid[i]].pid == owners[stream].pid)
+			return w->by_tid[i];
+	return w->by_tid[at];
 }
 
 int64_t state_walk_step(struct state_walk *w, uint32_t stream, const struct event *ev)

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "trace/base/hash.h"
 #include "trace/ovni/thread_state.h"
 #include "trace/ovni/trace.h"
 
@@ -100,6 +101,9 @@ struct state_walk {
 	const struct source *source;
 	struct sched_state *threads; /* of each stream */
 	uint32_t *by_tid;	     /* streams sorted by (loom, tid, pid) */
+	uint32_t *looms;	     /* of each stream, numbered in their order */
+	struct hash first_of;	     /* (loom, tid): index in by_tid of the first one */
+	bool shared;		     /* several streams of a loom have the same tid */
 };
 
 /* Returns 0, or -ENOMEM after one message. */
