@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "trace/base/array.h"
 #include "trace/ovni/guard.h"
 #include "trace_kit.h"
 
@@ -478,7 +479,7 @@ static void many_streams_are_unmapped_and_nothing_else(void **state)
 		free(b.data);
 		assert_int_equal(stream_open(&streams[i], kit_dir, "one"), 0);
 		assert_true(i == EMPTY || streams[i].guard);
-		assert_int_equal((uintptr_t)&streams[i] % STREAM_ALIGN, 0);
+		assert_int_equal((uintptr_t)&streams[i] % ARRAY_LINE, 0);
 		bases[i] = streams[i].base;
 		unlinkat(kit_dir, "one/" STREAM_DATA, 0);
 	}

@@ -28,12 +28,12 @@ bool wait_cause_now(const struct intervals *intervals, uint32_t stream, enum wai
 static int32_t cpu_of_run(const struct stream *stream, int32_t cpu)
 {
 	struct event move, run;
-	const uint8_t *at = stream->at;
-	ssize_t n = event_decode(&move, at, stream->end);
+	const uint8_t *at = stream->at, *end = stream_peek_end(stream);
+	ssize_t n = event_decode(&move, at, end);
 
 	if (n <= 0 || event_mcv(&move) != MCV('O', 'A', 's') || move.payload_size < 4)
 		return cpu;
-	n = event_decode(&run, at + n, stream->end);
+	n = event_decode(&run, at + n, end);
 	if (n <= 0 || event_mcv(&run) != MCV('O', 'H', 'r') || run.clock != move.clock ||
 	    get_i32(move.payload) < 0)
 		return cpu;

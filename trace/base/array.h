@@ -14,9 +14,29 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define ARRAY_FIRST 8		     /* elements; a power of two */
 #define ARRAY_MOST  (UINT32_MAX / 2) /* elements */
+
+#define ARRAY_LINE 64 /* bytes of a line of the cache */
+#define ARRAY_HUGE (2u << 20)
+
+/* Returns `n` zeroed elements of `size` bytes, a multiple of ARRAY_LINE: for random access, they
+ * begin at a line, and a large array is in huge pages. NULL without memory. The caller frees it. */
+static inline void *array_lines(size_t n, size_t size)
+{
+	size_t bytes = n * size, unit = bytes < ARRAY_HUGE / 2 ? ARRAY_LINE : ARRAY_HUGE;
+	void *list;
+
+	if (bytes / size != n || bytes > SIZE_MAX / 2)
+		return NULL;
+	bytes = (bytes + unit) & ~(unit - 1);
+	list = aligned_alloc(unit, bytes);
+	if (list && unit == ARRAY_HUGE)
+		madvise(list, bytes, MADV_HUGEPAGE);
+	return list ? memset(list, 0, bytes) : NULL;
+}
 
 /* Returns `list` with room for one more element of `size` bytes after `used`, or NULL without
  * memory: `list` is then still valid. */

@@ -16,15 +16,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "trace/base/array.h"
 #include "trace/base/files/input.h"
 #include "trace/ovni/guard.h"
 #include "trace/base/log.h"
 
 #define MAPS_MAX   32000       /* half of the default limit of Linux for a process */
 #define KEPT_TOTAL (64u << 20) /* bytes of mapped files in use, of all streams, */
-#define KEPT_MOST  (1u << 20)  /* and bounds of the share of one stream */
-#define KEPT_LEAST (64u << 10)
-#define WINDOW	   (4u << 10) /* bytes, of a file that is not mapped */
+#define KEPT_MOST  (1u << 20)  /* and the most of one stream; the least is a page */
+#define SOUND	   (64u << 10) /* bytes of a mapped file that one fstat() covers */
+#define WINDOW	   (4u << 10)  /* bytes, of a file that is not mapped */
 
 /* Opens the file `name` of the stream. Returns a descriptor or -errno. */
 static int open_part(int trace_fd, const char *path, const char *name)
@@ -114,7 +115,7 @@ static bool map(struct stream *stream, int fd)
 		munmap(base, (size_t)stream->size);
 		return false;
 	}
-	if (stream->size > KEPT_LEAST)
+	if (stream->size > SOUND)
 		madvise(base, (size_t)stream->size, MADV_SEQUENTIAL);
 	stream->base = base;
 	return true;
@@ -173,14 +174,7 @@ void stream_close(struct stream *stream)
 
 struct stream *streams_new(size_t n)
 {
-	struct stream *streams;
-
-	if (n >= SIZE_MAX / sizeof(*streams))
-		return NULL;
-	streams = aligned_alloc(STREAM_ALIGN, (n + 1) * sizeof(*streams));
-	if (streams)
-		memset(streams, 0, (n + 1) * sizeof(*streams));
-	return streams;
+	return n < SIZE_MAX ? array_lines(n + 1, sizeof(struct stream)) : NULL;
 }
 
 /* Mappings made one after the other are mostly adjacent: one munmap() ends several. */
@@ -237,13 +231,13 @@ static uint64_t file_offset(const struct stream *stream)
 }
 
 /* Bytes of one mapped stream to keep in use. */
-static size_t share(void)
+static size_t share(size_t page)
 {
 	size_t bytes = KEPT_TOTAL / (guard_count() + 1);
 
 	if (bytes > KEPT_MOST)
 		return KEPT_MOST;
-	return (bytes < KEPT_LEAST ? KEPT_LEAST : bytes) & ~((size_t)KEPT_LEAST - 1);
+	return (bytes < page ? page : bytes) & ~(page - 1);
 }
 
 /*
@@ -252,16 +246,16 @@ static size_t share(void)
  */
 static void extend_map(struct stream *stream, uint64_t want)
 {
-	size_t part = share();
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), part = share(page);
 	uint64_t left = stream->size - file_offset(stream);
-	/* whole pages, without the page of the current event, since its payload may be in use */
-	size_t behind = (size_t)(stream->at - stream->kept) & ~((size_t)KEPT_LEAST - 1);
+	/* whole pages, without those of the current event, since its payload may be in use */
+	size_t behind = (size_t)(stream->at - stream->ev.size - stream->kept) & ~(page - 1);
 
-	if (behind > part / 2 && behind > KEPT_LEAST) {
-		behind -= KEPT_LEAST;
+	if (behind > part / 2) {
 		madvise((void *)stream->kept, behind, MADV_DONTNEED);
 		stream->kept += behind;
 	}
+	part += 2 * EVENT_SIZE_MAX; /* so that the current event is behind the part then */
 	if (want < part)
 		want = part;
 	stream->end = stream->at + (want < left ? want : left);
@@ -316,7 +310,7 @@ static int extend_window(struct stream *stream, uint64_t want)
 
 /*
  * True if the mapped file has become shorter. Called for each event without a model, so one fstat()
- * covers the next KEPT_LEAST bytes.
+ * covers the next SOUND bytes.
  */
 static bool has_shrunk(struct stream *stream)
 {
@@ -334,7 +328,7 @@ static bool has_shrunk(struct stream *stream)
 	if (fstat(fd, &st) == 0 && st.st_dev == stream->device && st.st_ino == stream->inode)
 		shrunk = (uint64_t)st.st_size < stream->size;
 	close(fd);
-	stream->sound = file_offset(stream) + KEPT_LEAST;
+	stream->sound = file_offset(stream) + SOUND;
 	return shrunk;
 }
 

@@ -26,8 +26,8 @@
 #define STREAM_META "stream.json"
 #define STREAM_DATA "stream.obs"
 
-#define STREAM_AHEAD 128 /* bytes: two cache lines */
-#define STREAM_ALIGN 64	 /* a cache line */
+#define STREAM_AHEAD 128	 /* bytes: two cache lines */
+#define STREAM_PEEK  (64u << 10) /* bytes */
 
 /* ---- reading ---- */
 
@@ -53,7 +53,7 @@ struct stream {
 	int trace_fd;		/* owned by the caller */
 	int error;		/* of stream_step(), 0 for none */
 };
-_Static_assert(sizeof(struct stream) == 2 * STREAM_ALIGN, "streams_new() aligns each of them");
+_Static_assert(sizeof(struct stream) == 128, "streams_new() aligns each of them");
 
 /*
  * Opens the stream in the directory `path` below `trace_fd`, which the caller keeps open until
@@ -88,6 +88,18 @@ static inline int stream_step(struct stream *stream)
 	/* the processor does not detect the sequential reads of many interleaved streams */
 	__builtin_prefetch(stream->at + STREAM_AHEAD);
 	return 1;
+}
+
+/* The end of the bytes from stream->at on that may be decoded ahead of their turn: of a mapped
+ * file, the next STREAM_PEEK bytes; of a window, its rest. */
+static inline const uint8_t *stream_peek_end(const struct stream *stream)
+{
+	size_t left;
+
+	if (!stream->guard)
+		return stream->end;
+	left = (size_t)(stream->base + stream->size - stream->at);
+	return stream->at + (left < STREAM_PEEK ? left : STREAM_PEEK);
 }
 
 /* Offset of the current event in its file, in bytes. */
