@@ -15,6 +15,7 @@ struct cpu_sum {
 
 #define CPUS_MOST 8192 /* the kernel's limit; the virtual CPU and greater ones are not counted */
 #define PAGE_CPUS 16
+#define BATCH	  256 /* spans: the caches miss most of their rows, but several at a time */
 
 /* The times of one thread: pages of CPUs, by their index; those on which it did not run are NULL.
  * So a hostile index costs 4 KiB at most, not the room for all CPUs. */
@@ -40,11 +41,31 @@ static struct cpu_sum *sum_of(struct span_row *row, uint32_t cpu)
 	return *page ? *page + cpu % PAGE_CPUS : NULL;
 }
 
+static int add_batch(struct cpu_times *times)
+{
+	for (size_t i = 0; i < times->nbatch; i++) {
+		const struct cpu_span *span = &times->batch[i];
+		const struct span_row *row = &times->rows[span->stream];
+
+		if ((uint32_t)span->cpu / PAGE_CPUS < row->npages)
+			__builtin_prefetch(&row->pages[span->cpu / PAGE_CPUS]);
+	}
+	for (size_t i = 0; i < times->nbatch; i++) {
+		const struct cpu_span *span = &times->batch[i];
+		struct cpu_sum *sum = sum_of(&times->rows[span->stream], (uint32_t)span->cpu);
+
+		if (!sum)
+			return -ENOMEM;
+		sum->ns = clock_sum(sum->ns, span->ns);
+		sum->count++;
+	}
+	times->nbatch = 0;
+	return 0;
+}
+
 int cpu_times_add(struct cpu_times *times, const struct intervals *intervals, uint32_t stream,
 		  int32_t cpu, int64_t from, int64_t to)
 {
-	struct cpu_sum *sum;
-
 	if (times->part && from < times->first)
 		from = times->first;
 	if (times->part && to > times->last)
@@ -53,28 +74,33 @@ int cpu_times_add(struct cpu_times *times, const struct intervals *intervals, ui
 		return 0;
 	if (!times->rows) {
 		times->rows = calloc(intervals->source->trace.nstreams, sizeof(*times->rows));
-		if (!times->rows)
+		times->batch = calloc(BATCH, sizeof(*times->batch));
+		if (!times->rows || !times->batch)
 			return -ENOMEM;
 		times->nrows = intervals->source->trace.nstreams;
 	}
-	sum = sum_of(&times->rows[stream], (uint32_t)cpu);
-	if (!sum)
-		return -ENOMEM;
-	sum->ns = clock_sum(sum->ns, clock_distance(from, to));
-	sum->count++;
-	return 0;
+	times->batch[times->nbatch++] =
+		(struct cpu_span){.stream = stream, .cpu = cpu, .ns = clock_distance(from, to)};
+	return times->nbatch < BATCH ? 0 : add_batch(times);
+}
+
+static void free_row(struct span_row *row)
+{
+	for (size_t page = 0; page < row->npages; page++)
+		free(row->pages[page]);
+	free(row->pages);
+	*row = (struct span_row){.npages = 0};
 }
 
 static void free_rows(struct cpu_times *times)
 {
-	for (size_t i = 0; i < times->nrows; i++) {
-		for (size_t page = 0; page < times->rows[i].npages; page++)
-			free(times->rows[i].pages[page]);
-		free(times->rows[i].pages);
-	}
+	for (size_t i = 0; i < times->nrows; i++)
+		free_row(&times->rows[i]);
 	free(times->rows);
+	free(times->batch);
 	times->rows = NULL;
-	times->nrows = 0;
+	times->batch = NULL;
+	times->nrows = times->nbatch = 0;
 }
 
 static int list_row(struct cpu_times *times, uint32_t stream)
@@ -98,9 +124,13 @@ static int list_row(struct cpu_times *times, uint32_t stream)
 
 static int list_spans(struct cpu_times *times)
 {
-	for (size_t i = 0; i < times->nrows; i++)
+	if (add_batch(times))
+		return -ENOMEM;
+	for (size_t i = 0; i < times->nrows; i++) {
 		if (list_row(times, (uint32_t)i))
 			return -ENOMEM;
+		free_row(&times->rows[i]);
+	}
 	free_rows(times);
 	return 0;
 }

@@ -45,6 +45,8 @@ struct cpu_times {
 	size_t next;	       /* private: where the next search for a CPU begins */
 	struct span_row *rows; /* private: of each stream, during the walk */
 	size_t nrows;
+	struct cpu_span *batch; /* private: to be added together */
+	size_t nbatch;
 	int64_t t0, t1; /* the window */
 	bool session;	/* the window is the session's */
 	/* Set before the walk: only the part of the window from clock `first` to `last` counts. The
