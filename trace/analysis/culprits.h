@@ -55,8 +55,7 @@ struct culprit_pair {	 /* CULPRIT_OTHERS has no `waits`, `max` and `max_at` */
 	int64_t culprit; /* see above */
 };
 
-struct victim_waits { /* of one thread */
-	uint64_t count[WAIT_CAUSES];
+struct victim_waits { /* of one thread, by cause */
 	int64_t ns[WAIT_CAUSES];
 };
 
@@ -74,6 +73,7 @@ struct culprits {
 	/* private */
 	const struct source *source;
 	struct victim *threads;
+	uint32_t *waits_on;   /* of each stream: index of a queue, or none */
 	struct queue *queues; /* of each CPU that the metadata declares */
 	size_t nqueues;
 	uint32_t *looms; /* of each stream, from 0 */
@@ -99,6 +99,9 @@ int culprits_init(struct culprits *culprits, const struct source *source, int64_
 /* One event of a walk, after its effect (interval_listener.event). Returns 0 or -ENOMEM. */
 int culprits_step(struct culprits *culprits, const struct intervals *intervals, uint32_t stream,
 		  const struct event *ev) __attribute__((warn_unused_result));
+
+/* For interval_listener.prefetch. */
+void culprits_prefetch(const struct culprits *culprits, uint32_t stream, bool soon);
 
 /* After the walk: ends the waits that are open at its end. Returns 0 or -ENOMEM. */
 int culprits_finish(struct culprits *culprits, const struct intervals *intervals)

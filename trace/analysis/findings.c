@@ -103,7 +103,7 @@ static int init(struct findings *f, const struct source *source)
 	f->state = calloc(1, sizeof(*f->state));
 	if (!f->threads || !f->state)
 		goto no_memory;
-	f->state->threads = calloc(n + 1, sizeof(*f->state->threads));
+	f->state->threads = array_lines(n + 1, sizeof(*f->state->threads));
 	f->state->holder_of = calloc(n + 1, sizeof(*f->state->holder_of));
 	if (!f->state->threads || !f->state->holder_of)
 		goto no_memory;
@@ -200,15 +200,14 @@ struct times findings_times(const struct findings *f, uint32_t stream, int64_t c
 static int take_use(struct findings *f, uint32_t stream, int64_t clock, enum time_use from,
 		    int32_t cpu)
 {
-	struct thread_use *use = &f->threads[stream];
 	struct thread_walk *w = &f->state->threads[stream];
 	enum time_use to = f->times.threads[stream].use;
 
 	if (from != TIME_NONE)
-		use->last = findings_clamp(f, clock);
-	if (!use->seen)
-		use->first = findings_clamp(f, clock);
-	use->seen = true;
+		w->last = findings_clamp(f, clock);
+	if (!w->seen)
+		w->first = findings_clamp(f, clock);
+	w->seen = true;
 	/* a preempted thread passes through Paused, in no time */
 	if (from >= TIME_ASLEEP && from < TIME_NONE && to < TIME_ASLEEP &&
 	    !off_cpu_runnable(from - TIME_ASLEEP)) {
@@ -217,7 +216,7 @@ static int take_use(struct findings *f, uint32_t stream, int64_t clock, enum tim
 	}
 	if (to != TIME_RUNNING || cpu < 0 || clock != findings_clamp(f, clock))
 		return 0;
-	use->runs++;
+	w->runs++;
 	if (!w->woken)
 		return 0;
 	w->woken = false;
@@ -304,12 +303,17 @@ static void end_times(struct findings *f, const struct intervals *intervals)
 		f->last = f->first;
 	for (size_t i = 0; i < f->source->trace.nstreams; i++)
 		if (f->times.threads[i].use != TIME_NONE)
-			f->threads[i].last = f->last;
+			f->state->threads[i].last = f->last;
 	thread_times_finish(&f->times, intervals);
 	for (size_t i = 0; i < f->source->trace.nstreams; i++) {
 		struct thread_use *use = &f->threads[i];
 		struct process_use *process = &f->processes[use->process];
+		const struct thread_walk *w = &f->state->threads[i];
 
+		use->seen = w->seen;
+		use->first = w->first;
+		use->last = w->last;
+		use->runs = w->runs;
 		if (!use->seen)
 			continue;
 		take_times(use, &f->times.threads[i]);
@@ -535,7 +539,18 @@ static int read_metadata(struct findings *f)
 	return findings_list_ranks(f);
 }
 
-const struct interval_listener findings_listener = {.event = on_event, .span = on_span};
+static void on_prefetch(const void *arg, uint32_t stream, bool soon)
+{
+	const struct findings *f = arg;
+
+	if (!soon)
+		__builtin_prefetch(&f->state->threads[stream]);
+	culprits_prefetch(&f->culprits, stream, soon);
+	thread_times_prefetch(&f->times, stream, soon);
+}
+
+const struct interval_listener findings_listener = {
+	.event = on_event, .span = on_span, .prefetch = on_prefetch};
 
 int findings_begin(struct findings *f, const struct source *source, int64_t first, int64_t last)
 {

@@ -9,6 +9,7 @@
 #define TRACE_ANALYSIS_FINDINGS_RULES_H
 
 #include "trace/analysis/findings.h"
+#include "trace/base/array.h"
 #include "trace/base/hash.h"
 
 #define NO_STREAM UINT32_MAX
@@ -21,11 +22,15 @@ struct times {
 /* What a mark of --api pthread means. */
 enum mark_role { ROLE_NONE, ROLE_LOCK, ROLE_RELEASE, ROLE_OTHER, ROLE_HELD };
 
-struct thread_walk {	 /* of one thread */
-	bool woken;	 /* the run begins by a wake-up from a sleep */
-	int64_t ready;	 /* clock of that wake-up */
-	int64_t started; /* clock of the last run that began by one, or unknown */
+struct thread_walk {	     /* of one thread; two lines of the cache */
+	bool woken;	     /* the run begins by a wake-up from a sleep */
+	bool seen;	     /* has an event of its state */
+	int64_t ready;	     /* clock of that wake-up */
+	int64_t started;     /* clock of the last run that began by one, or unknown */
+	int64_t first, last; /* clocks of its life in the trace */
+	uint64_t runs;
 	uint32_t nperiods;
+	enum mark_role inside; /* of --api pthread */
 	struct periods *periods;
 
 	/* regions of a runtime: a bit for each open one, 1 = the thread waits in it */
@@ -35,13 +40,12 @@ struct thread_walk {	 /* of one thread */
 	bool microtask;	    /* executed one: is in the team */
 
 	/* marks of --api pthread */
-	enum mark_role inside;
 	int64_t released; /* clock of the end of its last release */
 	unsigned held;
 	struct times held_times; /* then */
 	struct times last_hold;	 /* parts of the last hold that has ended */
 	bool last_valid;	 /* it was the only mutex of the thread */
-};
+} __attribute__((aligned(ARRAY_LINE)));
 
 struct thread_class { /* of a thread, for its class as a culprit */
 	uint32_t process;

@@ -20,7 +20,7 @@ int thread_times_init(struct thread_times *times, const struct source *source, i
 
 	*times =
 		(struct thread_times){.source = source, .first = first, .last = last, .now = first};
-	times->threads = calloc(n + 1, sizeof(*times->threads));
+	times->threads = array_lines(n + 1, sizeof(*times->threads));
 	if (!times->threads)
 		return log_no_memory("for %zu threads of %s", n, source->trace.path);
 	for (size_t i = 0; i < n; i++)

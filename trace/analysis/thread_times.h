@@ -15,6 +15,7 @@
 #define TRACE_ANALYSIS_THREAD_TIMES_H
 
 #include "trace/analysis/waits.h"
+#include "trace/base/array.h"
 
 enum time_use {
 	TIME_RUNNING,
@@ -40,12 +41,12 @@ struct time_stays {
 	int64_t ns, max, max_at; /* max_at: the clock at which the longest one began */
 };
 
-struct thread_time { /* of one thread */
-	struct time_stays uses[TIME_USES];
-	int64_t classes[TIME_CLASSES]; /* ns, up to `since` */
+struct thread_time { /* of one thread; the first line of the cache is touched at each change */
 	enum time_use use;	       /* the present one, */
 	int64_t since;		       /* and when it began */
-};
+	int64_t classes[TIME_CLASSES]; /* ns, up to `since` */
+	struct time_stays uses[TIME_USES];
+} __attribute__((aligned(ARRAY_LINE)));
 
 struct thread_times {
 	struct thread_time *threads; /* of each stream */
@@ -64,6 +65,15 @@ int thread_times_init(struct thread_times *times, const struct source *source, i
 /* One event of a walk, after its effect (interval_listener.event). */
 void thread_times_step(struct thread_times *times, const struct intervals *intervals,
 		       uint32_t stream, const struct event *ev);
+
+/* For interval_listener.prefetch. */
+static inline void thread_times_prefetch(const struct thread_times *times, uint32_t stream,
+					 bool soon)
+{
+	const struct thread_time *t = &times->threads[stream];
+
+	__builtin_prefetch(soon ? (const void *)&t->uses[t->use] : t);
+}
 
 /* ns of each class up to the present event of the walk, for differences between two events. */
 void thread_times_read(const struct thread_times *times, uint32_t stream, int64_t clock,

@@ -76,7 +76,9 @@ static inline void move_down(struct player *player, int64_t clock, uint32_t inde
 
 		if (risen < 0)
 			goto out;
-		if (depth == 2) {
+		if (depth == 1) {
+			player->soon = (uint32_t)risen;
+		} else if (depth == 2) {
 			player->upcoming = (uint32_t)risen;
 			__builtin_prefetch(player->streams[risen].at);
 		} else if (depth == 3) {

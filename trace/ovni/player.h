@@ -33,7 +33,8 @@ struct player {
 	uint32_t current;  /* index of its stream: streams[current].ev is the event */
 	int64_t clock;	   /* corrected, ns */
 	bool playing;	   /* false before the first event and after the last one */
-	uint32_t upcoming; /* index of a stream to prefetch: its turn is some events later */
+	uint32_t upcoming; /* index of a stream to prefetch: its turn is some events later; */
+	uint32_t soon;	   /* here, one to three events later */
 
 	/* after player_open() or player_step() failed */
 	uint32_t failed; /* the stream at fault */

@@ -229,6 +229,19 @@ static int take(const struct walk *w, uint32_t stream, const struct event *ev)
 	return w->listener->event(w->arg, w->intervals, stream, ev);
 }
 
+static inline void prefetch(const struct walk *w, const struct player *player)
+{
+	struct interval_thread *t = &w->intervals->threads[player->upcoming];
+
+	__builtin_prefetch(&w->intervals->walk.threads[player->upcoming]);
+	__builtin_prefetch(&t->interval);
+	__builtin_prefetch(&t->known);
+	if (!w->listener->prefetch)
+		return;
+	w->listener->prefetch(w->arg, player->upcoming, false);
+	w->listener->prefetch(w->arg, player->soon, true);
+}
+
 /* Ends the intervals that are open at the end of the trace. */
 static int cut_open(const struct walk *w)
 {
@@ -257,7 +270,7 @@ int intervals_walk(struct intervals *intervals, const struct source *source,
 
 	memset(intervals, 0, sizeof(*intervals));
 	intervals->source = source;
-	intervals->threads = calloc(n + 1, sizeof(*intervals->threads));
+	intervals->threads = array_lines(n + 1, sizeof(*intervals->threads));
 	if (!intervals->threads)
 		return log_no_memory("while reading %s", source->trace.path);
 	for (size_t i = 0; i < n; i++) {
@@ -271,6 +284,7 @@ int intervals_walk(struct intervals *intervals, const struct source *source,
 	if (err < 0)
 		return err;
 	while ((step = player_step(&player)) > 0) {
+		prefetch(&walk, &player);
 		if (!intervals->any)
 			intervals->first = player.clock;
 		intervals->any = true;

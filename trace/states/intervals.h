@@ -18,6 +18,7 @@
 #ifndef TRACE_STATES_INTERVALS_H
 #define TRACE_STATES_INTERVALS_H
 
+#include "trace/base/array.h"
 #include "trace/base/off_cpu.h"
 #include "trace/ovni/trace.h"
 #include "trace/states/state_walk.h"
@@ -39,7 +40,10 @@ struct interval {
 
 struct intervals;
 
-/* Callbacks of a report; each may be NULL. They return 0, or -errno, which ends the walk. */
+/* Callbacks of a report; each may be NULL. They return 0, or -errno, which ends the walk. With
+ * thousands of threads the data of a thread leave the caches between its turns: prefetch() gets
+ * them back, called for the data at known addresses some events before its turn, and again (`soon`)
+ * for the others. */
 struct interval_listener {
 	int (*end)(void *arg, const struct intervals *intervals, const struct interval *interval);
 	/* The part of an interval on one CPU: a running thread may change its CPU. */
@@ -48,9 +52,10 @@ struct interval_listener {
 	/* Any event, after its effect. */
 	int (*event)(void *arg, const struct intervals *intervals, uint32_t stream,
 		     const struct event *ev);
+	void (*prefetch)(const void *arg, uint32_t stream, bool soon);
 };
 
-struct interval_thread {
+struct interval_thread { /* two lines of the cache */
 	struct interval interval;
 	bool on;	  /* a CPU */
 	bool kernel;	  /* KCO and KCI decide */
@@ -61,7 +66,7 @@ struct interval_thread {
 	int64_t woken_at; /* or unknown */
 	int64_t span_at;
 	int64_t total; /* ns on a CPU, up to the last end */
-};
+} __attribute__((aligned(ARRAY_LINE)));
 
 struct intervals {
 	const struct source *source;
