@@ -5,8 +5,9 @@
 #
 #   tests/bench/tools.sh [BUILD]
 #
-# Dump into a pipe, top, and sort of 5 million events in 4 streams, each the best of five
-# runs, with the greatest memory. Streams are read from the page cache.
+# Dump into a pipe, top, and sort of 5 million events in 4 streams, and the overview of 10 million
+# events of 64 and of 10,000 threads; each the best of five runs, with the greatest memory. Streams
+# are read from the page cache.
 set -eu
 B=$(cd "${1:-build}" && pwd)
 T=$(mktemp -d "${TMPDIR:-/tmp}/ovni-bench.XXXXXX")
@@ -49,3 +50,10 @@ best "sort, 119 000 regions" "< 0.15 s" "'$B/bin/ovni-sort' '$T/work'"
 rm -rf "$T/keep"
 "$B/tests/bench/events" "$T/keep" reverse 1 $n
 best "sort --all, memory 64M" "" "'$B/bin/ovni-sort' --all --memory 64M '$T/work'"
+rm -rf "$T/keep" "$T/work"
+n=10000000
+for kind in sched wide; do
+	"$B/tests/bench/generate" $kind $n "$T/$kind" >/dev/null
+	best "overview, $kind" "< 3 s, 256 MiB" "'$B/bin/ovni-report' '$T/$kind' >/dev/null"
+	rm -rf "${T:?}/$kind"
+done
