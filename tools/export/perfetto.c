@@ -635,6 +635,7 @@ static int start(struct exporter *x)
 		return err;
 	x->times.stay = take_stay;
 	x->times.arg = x;
+	x->times.unsummed = true;
 	err = perfetto_sched_init(&x->sched, &x->subjects, &x->file);
 	return err ? err : perfetto_slices_init(&x->slices, &x->subjects, &x->file);
 }

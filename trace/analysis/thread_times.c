@@ -55,6 +55,10 @@ static void end_stay(const struct thread_times *times, uint32_t stream, int64_t 
 
 	if (ns <= 0)
 		return;
+	if (times->stay)
+		times->stay(times->arg, stream, t->use, t->since, end);
+	if (times->unsummed)
+		goto out;
 	stays->count++;
 	stays->ns = clock_sum(stays->ns, ns);
 	t->classes[time_use_class(t->use)] = clock_sum(t->classes[time_use_class(t->use)], ns);
@@ -62,8 +66,7 @@ static void end_stay(const struct thread_times *times, uint32_t stream, int64_t 
 		stays->max = ns;
 		stays->max_at = t->since;
 	}
-	if (times->stay)
-		times->stay(times->arg, stream, t->use, t->since, end);
+out:
 	t->since = end;
 }
 

@@ -55,6 +55,7 @@ struct thread_times {
 	/* Takes each stay when it ends, longer than 0 ns; or NULL. */
 	void (*stay)(void *arg, uint32_t stream, enum time_use use, int64_t begin, int64_t end);
 	void *arg;
+	bool unsummed; /* stays alone: sums and classes remain 0, and cost nothing */
 };
 
 /* Only the parts of lives between the clocks `first` and `last` count. Returns 0, or -ENOMEM after
