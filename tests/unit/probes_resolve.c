@@ -116,6 +116,23 @@ static void a_point_inside_of_a_function_is_no_pair(void **state)
 	refused("./pie:compute_two+0x1000", -ENOENT, "so there is no byte +0x1000");
 }
 
+/* Where no function is known, the address alone says that no instruction of arm64 begins there. */
+static void an_instruction_begins_where_the_machine_allows_it(void **state)
+{
+	(void)state;
+	write_file("naked.c", "__asm__(\".globl _start\\n_start: nop\\nnop\\nnop\\nnop\\n\");\n");
+	run("gcc -nostdlib -static -fno-asynchronous-unwind-tables -Wl,-Ttext=0x400000 -o naked "
+	    "naked.c");
+	run("strip naked");
+	found("./naked:0x400004", "naked+0x400004");
+#ifdef __aarch64__
+	refused("./naked:0x400001", -EINVAL, "no instruction begins at 0x400001");
+	refused("./naked:0x400006", -EINVAL, "no instruction begins at 0x400006");
+#else
+	found("./naked:0x400001", "naked+0x400001");
+#endif
+}
+
 /* Without names the table for unwinding still has the begins of functions. */
 static void functions_of_a_stripped_file_have_addresses(void **state)
 {
@@ -274,6 +291,7 @@ int main(void)
 		cmocka_unit_test(names_globs_and_lists_find_functions),
 		cmocka_unit_test(aliases_are_one_function),
 		cmocka_unit_test(a_point_inside_of_a_function_is_no_pair),
+		cmocka_unit_test(an_instruction_begins_where_the_machine_allows_it),
 		cmocka_unit_test(functions_of_a_stripped_file_have_addresses),
 		cmocka_unit_test(missing_files_are_reported_with_the_reason),
 		cmocka_unit_test(things_that_are_no_files_do_not_hang),

@@ -44,6 +44,17 @@ struct exit_spot {
  */
 struct spot instruction_entry(const uint8_t *code, size_t bytes, unsigned argument);
 
+/* False: no instruction of this machine begins at such an address, whatever the code is. */
+static inline bool instruction_may_begin(uint64_t address)
+{
+#ifdef __aarch64__
+	return !(address % 4);
+#else
+	(void)address;
+	return true;
+#endif
+}
+
 /* The kind of a probe at exactly this position. */
 struct spot instruction_point(const uint8_t *code, size_t bytes);
 

@@ -245,6 +245,12 @@ static int find_address(struct resolving *r, const struct request *request, stru
 			 (unsigned long long)request->offset);
 		return 0;
 	}
+	if (!instruction_may_begin(request->offset)) {
+		complain(r, -EINVAL,
+			 "%s: no instruction begins at 0x%llx: its address is no multiple of 4",
+			 binary->name, (unsigned long long)request->offset);
+		return 0;
+	}
 	around = find_around(binary, request->offset, draft.site.offset);
 	draft.function = around.function;
 	if (around.known && around.called && around.begin == draft.site.offset) {
