@@ -24,11 +24,12 @@ state >before
 cat >racer.py <<'E2'
 import os, random, sys, time
 
-# half a second, and as long as it takes for 40 exchanges on a busy machine
+# Half a second, and as long as it takes for 40 exchanges on a busy machine. Where the recorder has ended with
+# an error, nothing may be left to exchange.
 top, victim, begin = sys.argv[1], os.path.abspath(sys.argv[2]), time.monotonic()
 random.seed(int(sys.argv[3]))
-done = 0
-while time.monotonic() < begin + (0.5 if done >= 40 else 60):
+done, last = 0, begin
+while time.monotonic() < (begin + 0.5 if done >= 40 else last + 5):
     places = [top]
     for folder, folders, files in os.walk(top):
         places += [os.path.join(folder, name) for name in folders + files
@@ -42,6 +43,7 @@ while time.monotonic() < begin + (0.5 if done >= 40 else 60):
         os.rename(place, aside)
         os.symlink(target, place)
         done += 1
+        last = time.monotonic()
         time.sleep(random.random() * 0.004)
         if not os.path.islink(place):
             continue
@@ -80,7 +82,7 @@ for round in 1 2 3 4 5; do
 	diff before after >differences || complain "round $round: a tool followed a link: $(head -n 5 differences)"
 done
 echo "$done exchanges"
-expect "there were exchanges" [ $done -ge 200 ]
+expect "there were exchanges" [ $done -ge 50 ]
 
 # Outputs of the emulator that are links already.
 "$RECORDER" -q -o plain -- true
