@@ -167,3 +167,24 @@ thread n 1 1 bpf.name="a"
 END
 report quiet >got || fail "a quiet trace"
 grep -q '^No finding: no wait, lock, imbalance or delay cost 20.000 ms or more$' got || { cat got; fail "no finding"; }
+
+# Unknown time has a column if there is any, and is not sleep.
+make_trace gap <<'END'
+thread n 1 1 bpf.name="a"
+0 OHx i32:0 i32:-1 u64:0
+400000000 OHp u16:1 i32:-1 u64:100000000
+700000000 OHw i32:-2
+700000000 OHr
+1000000000 OHe
+END
+report gap >got || fail "the overview of a gap"
+grep -q '^process, thread  *run  *%  *waited  *%  *runs  *unknown  *asleep$' got &&
+	grep -q '^a (1) *600.000 ms *60.00 *0 ns *0.00 *2 *100.000 ms *300.000 ms$' got || { cat got; fail "unknown time"; }
+COLUMNS=90 report gap >got || fail "a gap in 90 columns"
+grep -q '^a (1) *600.000 ms *60.00 *0 ns *0.00 *2 *100.000 ms$' got && [ "$(wc -L <got)" -le 90 ] || { cat got; fail "90 columns"; }
+report gap --json >got || fail "the JSON of a gap"
+python3 - <<'END' || fail "the numbers of a gap"
+import json
+(thread,) = json.load(open("got"))["threads"]
+assert (thread["unknown_ns"], thread["asleep_ns"], thread["life_ns"]) == (10**8, 3 * 10**8, 10**9), thread
+END

@@ -305,13 +305,18 @@ out:
 /* ---- text: threads ---- */
 
 static const struct table_column thread_columns[] = {
-	{"thread", "process, thread", CELL_TEXT, 24}, {"run", "run", CELL_DURATION, 9},
-	{"run_percent", "%", CELL_PERCENT, 6},	      {"wait", "waited", CELL_DURATION, 9},
-	{"wait_percent", "%", CELL_PERCENT, 6},	      {"runs", "runs", CELL_COUNT, 5},
+	{"thread", "process, thread", CELL_TEXT, 24},
+	{"run", "run", CELL_DURATION, 9},
+	{"run_percent", "%", CELL_PERCENT, 6},
+	{"wait", "waited", CELL_DURATION, 9},
+	{"wait_percent", "%", CELL_PERCENT, 6},
+	{"runs", "runs", CELL_COUNT, 5},
+	{"unknown", "unknown", CELL_DURATION, 9, SHOW_IF_ANY},
 	{"asleep", "asleep", CELL_DURATION, 9}, /* not on a narrow terminal */
 };
 #define THREAD_COLUMNS (sizeof(thread_columns) / sizeof(thread_columns[0]))
-#define WIDE	       88
+#define WIDE	       88 /* and UNKNOWN_WIDTH more with the column */
+#define UNKNOWN_WIDTH  12
 
 /* Takes the ownership of the label. `life` is what the percentages are of. */
 static int add_use(struct table *table, char *label, const struct thread_use *use, int64_t life,
@@ -325,6 +330,7 @@ static int add_use(struct table *table, char *label, const struct thread_use *us
 		{.number = waited},
 		{.number = thousandths(waited, life)},
 		{.number = (int64_t)use->runs},
+		{.number = use->unknown},
 		{.number = asleep},
 	};
 
@@ -336,7 +342,10 @@ static int add_process(const struct overview *o, struct table *table, uint32_t p
 {
 	const struct process_use *p = &o->findings.processes[process];
 	const struct owner *owner = overview_owner(o, p->stream);
-	struct thread_use sum = {.run = p->run, .waited = p->waited, .throttled = p->throttled};
+	struct thread_use sum = {.run = p->run,
+				 .waited = p->waited,
+				 .throttled = p->throttled,
+				 .unknown = p->unknown};
 	const char *name = owner->name ? owner->name : "process";
 	char rank[40] = "";
 
@@ -374,14 +383,18 @@ static int print_threads(const struct overview *o, struct printer *out)
 	size_t n = o->source->trace.nstreams, shown = 0;
 	uint32_t *order = overview_order(o);
 	struct table table;
-	int err = 0;
+	int err = 0, wide = WIDE;
 
 	if (!order)
 		return -ENOMEM;
-	table_init(&table, thread_columns, o->columns < WIDE ? THREAD_COLUMNS - 1 : THREAD_COLUMNS,
+	for (; shown < n && shown < THREADS_SHOWN; shown++) {
+		if (!thread_use_wanted(&threads[order[shown]]))
+			break;
+		if (o->findings.processes[threads[order[shown]].process].unknown)
+			wide = WIDE + UNKNOWN_WIDTH;
+	}
+	table_init(&table, thread_columns, o->columns < wide ? THREAD_COLUMNS - 1 : THREAD_COLUMNS,
 		   TABLE_TEXT, out);
-	while (shown < n && shown < THREADS_SHOWN && thread_use_wanted(&threads[order[shown]]))
-		shown++;
 	/* a process is where its first thread is */
 	for (size_t i = 0; i < shown; i++) {
 		uint32_t process = threads[order[i]].process;

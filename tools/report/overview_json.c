@@ -85,6 +85,7 @@ static void put_threads(struct json *doc, const struct overview *o, const uint32
 		json_put_int(node, "asleep_ns", thread_use_sleep(use));
 		json_put_int(node, "io_ns", use->sleep[OFF_CPU_IO]);
 		json_put_int(node, "uninterruptible_ns", use->sleep[OFF_CPU_UNINTERRUPTIBLE]);
+		json_put_int(node, "unknown_ns", use->unknown);
 		json_put_int(node, "runs", (int64_t)use->runs);
 		json_put_int(node, "life_ns", use->life);
 		json_put_int(node, "wait_max_ns", use->wait_most);

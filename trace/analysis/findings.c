@@ -288,7 +288,9 @@ static void take_times(struct thread_use *use, const struct thread_time *times)
 		use->wait_most_at = clock_sum(stays->max_at, stays->max);
 	}
 	for (int why = 0; why < OFF_CPU_COUNT; why++)
-		use->sleep[why] = times->uses[TIME_ASLEEP + why].ns;
+		if (TIME_ASLEEP + why != TIME_LOST)
+			use->sleep[why] = times->uses[TIME_ASLEEP + why].ns;
+	use->unknown = times->uses[TIME_LOST].ns;
 	use->io = times->uses[TIME_ASLEEP + OFF_CPU_IO].count;
 	use->io_most = times->uses[TIME_ASLEEP + OFF_CPU_IO].max;
 }
@@ -323,6 +325,7 @@ static void end_times(struct findings *f, const struct intervals *intervals)
 		process->idle_run = clock_sum(process->idle_run, use->idle_run);
 		process->throttled = clock_sum(process->throttled, use->throttled);
 		process->sleep = clock_sum(process->sleep, thread_use_sleep(use));
+		process->unknown = clock_sum(process->unknown, use->unknown);
 	}
 }
 
@@ -387,6 +390,7 @@ static void add_lives(struct findings *f)
 
 		use->life = clock_sum(clock_sum(use->run, use->waited),
 				      clock_sum(use->throttled, thread_use_sleep(use)));
+		use->life = clock_sum(use->life, use->unknown);
 		process->life = clock_sum(process->life, use->life);
 	}
 }

@@ -7,9 +7,9 @@
  * its use, and a list of findings, those about the recorded command before those about other
  * processes, the most expensive first. Nothing is printed here, and nothing is guessed: a finding
  * is a sum of clocks in the trace that passes a threshold below. Memory follows threads, processes
- * and pairs of them, never events. Invariant: run + waited + throttled + sleeps of a thread are its
- * life. Specification: event-mapping.md, "The thread state machine"; efficiency.md 3;
- * ovni-report(1).
+ * and pairs of them, never events. Invariant: run + waited + throttled + sleeps + unknown of a
+ * thread are its life. Specification: event-mapping.md, "The thread state machine"; efficiency.md
+ * 3; ovni-report(1).
  */
 #ifndef TRACE_ANALYSIS_FINDINGS_H
 #define TRACE_ANALYSIS_FINDINGS_H
@@ -110,9 +110,10 @@ enum culprit_class {
 /* The time of one thread: ns. */
 struct thread_use {
 	int64_t run, throttled, sleep[OFF_CPU_COUNT];
+	int64_t unknown;     /* TIME_LOST, which is not in `sleep` */
 	int64_t idle_run;    /* part of run: waiting inside MPI or a runtime (by their events) */
 	int64_t first, last; /* clocks of its life in the trace */
-	int64_t life;	     /* run + waited + throttled + sleeps */
+	int64_t life;	     /* run + waited + throttled + sleeps + unknown */
 	int64_t waited;	     /* for a CPU, by the culprits: with the wait of a newborn */
 	int64_t charged[CHARGED_CLASSES]; /* the parts of `waited` */
 	int64_t wait_most, wait_most_at;  /* the longest wait, and the clock of its end */
@@ -127,7 +128,7 @@ struct process_use {	 /* sums of its threads, ns */
 	uint32_t stream; /* its first one */
 	uint32_t nthreads;
 	int64_t rank, nranks; /* -1: none */
-	int64_t run, throttled, sleep, life, idle_run, waited;
+	int64_t run, throttled, sleep, unknown, life, idle_run, waited;
 	int64_t charged[CHARGED_CLASSES];
 	uint32_t pairs, npairs; /* private: of culprits with a victim in it */
 	int64_t parent;		/* pid, 0: not known */
