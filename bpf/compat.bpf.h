@@ -115,6 +115,39 @@ static __always_inline long kernel_system_call(struct task_struct *task)
 }
 
 /*
+ * The same as a number of off_cpu.h, and in *object its first argument; without a call the address
+ * in user code. The calls of 32-bit code have a table and registers of their own.
+ */
+static __always_inline __u16 kernel_call(struct task_struct *task, __u64 *object)
+{
+	long number = kernel_system_call(task);
+	__u16 table = 0;
+#if defined(__TARGET_ARCH_x86)
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+
+	*object = regs->di;
+	if (unlikely(task->thread_info.status & 2)) { /* TS_COMPAT */
+		*object = (__u32)regs->bx;
+		table = CALL_32BIT;
+	}
+	if (number == -1)
+		*object = regs->ip;
+#elif defined(__TARGET_ARCH_arm64)
+	struct pt_regs___of_arm64 *regs = (void *)bpf_task_pt_regs(task);
+
+	*object = number == -1 ? regs->pc : regs->orig_x0;
+	if (task->thread_info.flags & 1 << 22) /* TIF_32BIT */
+		table = CALL_32BIT;
+#else
+	*object = 0;
+	return CALL_UNKNOWN;
+#endif
+	if (number == -1)
+		return CALL_NONE;
+	return (__u64)number <= CALL_MAX ? (__u16)number | table : CALL_UNKNOWN;
+}
+
+/*
  * Does a task that leaves the CPU runnable yield? Then it is inside sched_yield(2). A task that is
  * preempted on its way to user space came from another system call or an interrupt. Kernel threads
  * count as preempted. (sched_set_need_resched_tp has this information, too, but only newer kernels

@@ -24,7 +24,7 @@
 
 #include "trace/base/off_cpu.h"
 
-#define RECORD_VERSION	 3
+#define RECORD_VERSION	 4
 #define RECORD_COMM_SIZE 16 /* of the kernel, its NUL included */
 
 enum record_kind {
@@ -35,7 +35,8 @@ enum record_kind {
 	RECORD_LOST = 5,     /* struct record_lost: events without space just before this point */
 	RECORD_PROBE = 6,    /* struct record_probe: a task is at a site, in user code */
 	RECORD_MOVED = 7,    /* struct record_moved: before the switch that ends a wait */
-	RECORD_KINDS	     /* first unused number */
+	RECORD_SWITCH_CALL = 8, /* struct record_switch_call: a switch with a system call */
+	RECORD_KINDS		/* first unused number */
 };
 
 /* Wakers that are not a tid (waker_tid of a record, payload of OHw). */
@@ -65,6 +66,24 @@ struct record_switch {
 	__u64 wake_clock;
 };
 _Static_assert(sizeof(struct record_switch) == 48, "wire size");
+
+/*
+ * RECORD_SWITCH_CALL: the same, where prev falls asleep and is no kernel thread (--why=call).
+ * `call` is a number as off_cpu.h says, `object` the first argument of the call; of a fault
+ * (CALL_NONE) the address of the instruction.
+ */
+struct record_switch_call {
+	struct record_switch sw;
+	__u64 object;
+	__u16 call;
+	__u16 pad[3];
+};
+_Static_assert(sizeof(struct record_switch_call) == 64, "wire size");
+
+static inline _Bool record_is_switch(__u8 kind)
+{
+	return kind == RECORD_SWITCH || kind == RECORD_SWITCH_CALL;
+}
 
 /*
  * RECORD_MOVED: the task of the id, which enters this CPU in the next switch record of the ring,

@@ -19,6 +19,8 @@ struct sw {
 	struct task_struct *prev, *next;
 	struct task_state *leaving, *entering; /* NULL: idle, or not in the target */
 	__u16 reason;			       /* prev leaves for; enum off_cpu */
+	__u16 call;			       /* of prev, and its first argument; see off_cpu.h */
+	__u64 object;
 	__s32 waker_tid;
 	__u64 wake_clock; /* ns; 0: next was not woken, or no program saw it */
 };
@@ -178,12 +180,29 @@ static __noinline int switch_lost(struct task_state *leaving, struct task_state 
 	return 0;
 }
 
-/* Sends the record. Returns the clock of the switch. */
-static __always_inline __u64 switch_send(struct sw *sw)
+/* Does prev fall asleep in a system call or a fault? Then sw->call and sw->object are set. */
+static __always_inline bool find_call(struct sw *sw)
 {
-	struct record_switch *record =
-		emit_begin(sw->cpu, RECORD_SWITCH, EVENT_SWITCH, sizeof(*record));
+	if (!sw->leaving || !sw->leaving->id || !falls_asleep(sw->reason) ||
+	    kernel_is_kthread(sw->prev))
+		return false;
+	sw->call = kernel_call(sw->prev, &sw->object);
+	return true;
+}
+
+/* Sends the record, with `calls` the longer one where there is a call. Returns the clock of the
+ * switch. */
+static __always_inline __u64 switch_send(struct sw *sw, const bool calls)
+{
+	bool longer = calls && find_call(sw);
+	struct record_switch_call *with_call;
+	struct record_switch *record;
 	__u64 clock;
+
+	if (longer)
+		record = emit_begin(sw->cpu, RECORD_SWITCH_CALL, EVENT_SWITCH, sizeof(*with_call));
+	else
+		record = emit_begin(sw->cpu, RECORD_SWITCH, EVENT_SWITCH, sizeof(*record));
 
 	if (unlikely(!record)) {
 		if (sw->wake_clock)
@@ -203,6 +222,12 @@ static __always_inline __u64 switch_send(struct sw *sw)
 	record->waker_tid = sw->waker_tid;
 	/* computed from two clocks: never after the switch */
 	record->wake_clock = sw->wake_clock < clock ? sw->wake_clock : clock;
+	if (longer) {
+		with_call = (struct record_switch_call *)record;
+		with_call->object = sw->object;
+		with_call->call = sw->call;
+		__builtin_memset(with_call->pad, 0, sizeof(with_call->pad));
+	}
 	emit_end(sw->cpu);
 	if (sw->entering && unlikely(sw->entering->unseen))
 		sw->entering->unseen = 0;
@@ -224,9 +249,18 @@ static __always_inline void remember_leaving(const struct sw *sw, __u64 clock)
 
 /* ---- the programs ---- */
 
+/* Each program exists twice: with and without the system call of prev (--why). */
+#define SWITCH_PROGRAM(name, function, calls)                                                      \
+	SEC("tp_btf/sched_switch")                                                                 \
+	int BPF_PROG(name, bool preempt, struct task_struct *prev, struct task_struct *next,       \
+		     unsigned int prev_state)                                                      \
+	{                                                                                          \
+		TIMED(PROGRAMS_SWITCH, function, preempt, prev, next, prev_state, calls);          \
+	}
+
 /* -a and the usual targets. */
 static __always_inline void on_switch(struct cpu_state *cpu, bool preempt, struct task_struct *prev,
-				      struct task_struct *next, __u32 prev_state)
+				      struct task_struct *next, __u32 prev_state, const bool calls)
 {
 	struct sw sw = {.cpu = cpu, .prev = prev, .next = next};
 
@@ -236,7 +270,7 @@ static __always_inline void on_switch(struct cpu_state *cpu, bool preempt, struc
 	wakeup_from_scheduler(&sw);
 	if (recorded(&sw)) {
 		sw.reason = off_cpu_reason(preempt, prev_state, prev);
-		remember_leaving(&sw, switch_send(&sw));
+		remember_leaving(&sw, switch_send(&sw, calls));
 		return;
 	}
 	count_unsent(&sw);
@@ -247,17 +281,13 @@ static __always_inline void on_switch(struct cpu_state *cpu, bool preempt, struc
 	}
 }
 
-SEC("tp_btf/sched_switch")
-int BPF_PROG(record_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
-	     unsigned int prev_state)
-{
-	TIMED(PROGRAMS_SWITCH, on_switch, preempt, prev, next, prev_state);
-}
+SWITCH_PROGRAM(record_switch, on_switch, false)
+SWITCH_PROGRAM(record_switch_calls, on_switch, true)
 
 /* --wakeup-clock tracepoint; this kernel has no sched_info; no wake-ups in --events. */
 static __always_inline void on_switch_tracepoint(struct cpu_state *cpu, bool preempt,
 						 struct task_struct *prev, struct task_struct *next,
-						 __u32 prev_state)
+						 __u32 prev_state, const bool calls)
 {
 	struct sw sw = {.cpu = cpu, .prev = prev, .next = next};
 
@@ -270,27 +300,28 @@ static __always_inline void on_switch_tracepoint(struct cpu_state *cpu, bool pre
 		return;
 	}
 	sw.reason = off_cpu_reason(preempt, prev_state, prev);
-	switch_send(&sw);
+	switch_send(&sw, calls);
 }
 
-SEC("tp_btf/sched_switch")
-int BPF_PROG(record_switch_tracepoint, bool preempt, struct task_struct *prev,
-	     struct task_struct *next, unsigned int prev_state)
-{
-	TIMED(PROGRAMS_SWITCH, on_switch_tracepoint, preempt, prev, next, prev_state);
-}
+SWITCH_PROGRAM(record_switch_tracepoint, on_switch_tracepoint, false)
+SWITCH_PROGRAM(record_switch_tracepoint_calls, on_switch_tracepoint, true)
 
 /* 9c2136be0878 (5.18) added the argument prev_state. */
-SEC("tp_btf/sched_switch")
-int BPF_PROG(record_switch_5_17, bool preempt, struct task_struct *prev, struct task_struct *next)
-{
-	TIMED(PROGRAMS_SWITCH, on_switch_tracepoint, preempt, prev, next, kernel_task_state(prev));
-}
+#define SWITCH_PROGRAM_5_17(name, calls)                                                           \
+	SEC("tp_btf/sched_switch")                                                                 \
+	int BPF_PROG(name, bool preempt, struct task_struct *prev, struct task_struct *next)       \
+	{                                                                                          \
+		TIMED(PROGRAMS_SWITCH, on_switch_tracepoint, preempt, prev, next,                  \
+		      kernel_task_state(prev), calls);                                             \
+	}
+
+SWITCH_PROGRAM_5_17(record_switch_5_17, false)
+SWITCH_PROGRAM_5_17(record_switch_5_17_calls, true)
 
 /* -C. A thread that ran on another CPU has SWITCH_NEXT_ELSEWHERE in its next record. */
 static __always_inline void on_switch_cpus(struct cpu_state *cpu, bool preempt,
 					   struct task_struct *prev, struct task_struct *next,
-					   __u32 prev_state)
+					   __u32 prev_state, const bool calls)
 {
 	struct sw sw = {.cpu = cpu, .prev = prev, .next = next};
 
@@ -306,15 +337,11 @@ static __always_inline void on_switch_cpus(struct cpu_state *cpu, bool preempt,
 		count_unsent(&sw);
 	} else if (recorded(&sw)) {
 		sw.reason = off_cpu_reason(preempt, prev_state, prev);
-		switch_send(&sw);
+		switch_send(&sw, calls);
 	} else {
 		count_unsent(&sw);
 	}
 }
 
-SEC("tp_btf/sched_switch")
-int BPF_PROG(record_switch_cpus, bool preempt, struct task_struct *prev, struct task_struct *next,
-	     unsigned int prev_state)
-{
-	TIMED(PROGRAMS_SWITCH, on_switch_cpus, preempt, prev, next, prev_state);
-}
+SWITCH_PROGRAM(record_switch_cpus, on_switch_cpus, false)
+SWITCH_PROGRAM(record_switch_cpus_calls, on_switch_cpus, true)

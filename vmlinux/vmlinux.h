@@ -24,9 +24,9 @@ typedef __u32 __be32;
 typedef __u32 __wsum;
 
 typedef _Bool bool;
-#define true  1
+#define true 1
 #define false 0
-#define NULL  ((void *)0)
+#define NULL ((void *)0)
 
 /* Values of the user API of bpf(2) that the programs need. */
 #define BPF_MAP_TYPE_HASH	   1
@@ -74,12 +74,16 @@ struct css_set {
 
 /* x86 */
 struct pt_regs {
+	unsigned long bx;
 	unsigned long ax;
+	unsigned long di;
 	unsigned long orig_ax;
+	unsigned long ip;
 	unsigned long sp;
 };
 
 struct thread_info {
+	unsigned long flags;
 	__u32 status;
 };
 
@@ -176,7 +180,7 @@ struct task_struct___before_5_14 {
 };
 
 struct task_struct___on_cpu { /* an int, of one byte in newer kernels [seen: 7.3] */
-	unsigned int on_cpu;	  /* libbpf adapts the size of unsigned numbers only */
+	unsigned int on_cpu;  /* libbpf adapts the size of unsigned numbers only */
 };
 
 struct task_struct___6_18 {
@@ -190,6 +194,8 @@ struct cfs_rq___before_6_18 {
 struct pt_regs___of_arm64 {
 	unsigned long regs[31];
 	unsigned long sp;
+	unsigned long pc;
+	unsigned long orig_x0;
 	int syscallno;
 };
 

@@ -38,9 +38,19 @@ class Event:
     def ints(self, layout):
         """The payload as little-endian numbers; "" events give ()."""
         size = struct.calcsize("<" + layout)
-        known = len(self.data) - self._unknown_bytes(size)
+        known = len(self.data) - self._unknown_bytes(size) - self._call_bytes()
         check(known == size, self.mcv, "has", len(self.data), "bytes, not", size)
         return struct.unpack("<" + layout, self.data[:size]) if known == size else None
+
+    def _call_bytes(self):
+        return len(self.data) - 6 if self.mcv in ("OHp", "KCO") and len(self.data) in (8, 16) else 0
+
+    def call(self):
+        """Number and first argument (or None) of the system call of a sleep; None: not known."""
+        if not self._call_bytes():
+            return None
+        number, = struct.unpack("<H", self.data[6:8])
+        return number, struct.unpack("<Q", self.data[8:])[0] if len(self.data) == 16 else None
 
     def _unknown_bytes(self, size):
         return 8 if self.ends_unknown() and len(self.data) == size + 8 else 0

@@ -185,8 +185,11 @@ static void kit_open(struct kit *kit, const char *cpus, struct timeline_options 
 
 	kit_forget(); /* left by a failed test */
 	memset(kit, 0, sizeof(*kit));
-	kit->info = (struct session_info){
-		.loom = "node", .mode = "full", .command_status = -1, .lost = SESSION_UNKNOWN};
+	kit->info = (struct session_info){.loom = "node",
+					  .machine = "x86_64",
+					  .mode = "full",
+					  .command_status = -1,
+					  .lost = SESSION_UNKNOWN};
 	assert_int_equal(topology_parse(&kit->topology, cpus), 0);
 	kit->writer = writer_start(&writer_options);
 	assert_non_null(kit->writer);

@@ -48,6 +48,17 @@ static void give(unsigned cpu, uint64_t clock, struct who prev, unsigned why, st
 	assert_int_equal(kit_give(&kit, cpu, &r), 0);
 }
 
+/* The one that leaves falls asleep in the system call. */
+static inline void give_call(unsigned cpu, uint64_t clock, struct who prev, unsigned why,
+			     struct who next, uint16_t call, uint64_t object)
+{
+	struct record_switch_call r = {
+		.sw = rec_switch(clock, prev, why, next), .call = call, .object = object};
+
+	r.sw.head.kind = RECORD_SWITCH_CALL;
+	assert_int_equal(kit_give(&kit, cpu, &r), 0);
+}
+
 /* The one that enters was woken at `wake` by the thread `waker`. */
 static void give_woken(unsigned cpu, uint64_t clock, struct who prev, unsigned why, struct who next,
 		       uint64_t wake, int32_t waker)

@@ -208,6 +208,75 @@ static void every_way_to_leave_has_its_number(void **state)
 	}
 }
 
+/* The payloads of all OHp of a stream, as "why call object" lines. */
+static void assert_calls(const char *path, const char *wanted)
+{
+	const struct kit_stream *s = kit_find(path);
+	char text[512] = "";
+	size_t n = 0;
+
+	assert_non_null(s);
+	for (size_t at = 0; at < s->size;) {
+		const uint8_t *ev = (const uint8_t *)s->events + at;
+		size_t size = ev[0] & 15 ? (ev[0] & 15) + 1u : 0;
+
+		if (!memcmp(ev + 1, "OHp", 3)) {
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%u", get_u16(ev + 12));
+			if (size == 8 || size == 16)
+				n += (size_t)snprintf(text + n, sizeof(text) - n, " %u",
+						      get_u16(ev + 18));
+			if (size == 16)
+				n += (size_t)snprintf(text + n, sizeof(text) - n, " %llu",
+						      (unsigned long long)get_u64(ev + 20));
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s\n",
+					      size == 14 ? " lost" : "");
+		}
+		at += EVENT_HEADER_SIZE + size;
+	}
+	assert_string_equal(text, wanted);
+}
+
+/* 0 read, 35 nanosleep, 202 futex, 219 restart_syscall of x86-64. */
+static void a_sleep_has_its_system_call(void **state)
+{
+	(void)state;
+	open_kit(a);
+	give_call(0, 1100, a, OFF_CPU_SLEEPING, idle, 0, 7);
+	give(0, 1200, idle, 0, a);
+	give_call(0, 1300, a, OFF_CPU_SLEEPING, idle, 35, 99);
+	give(0, 1400, idle, 0, a);
+	give_call(0, 1500, a, OFF_CPU_STOPPED, idle, 35, 99); /* a stop is in no call, */
+	give(0, 1600, idle, 0, a);
+	give(0, 1650, a, OFF_CPU_PREEMPTED, idle);
+	give(0, 1660, idle, 0, a);
+	give_call(0, 1700, a, OFF_CPU_SLEEPING, idle, 219, 99); /* and the call goes on */
+	give(0, 1800, idle, 0, a);
+	give_call(0, 1810, a, OFF_CPU_UNINTERRUPTIBLE, idle, CALL_NONE, 0x401000);
+	give(0, 1820, idle, 0, a);
+	give_call(0, 1830, a, OFF_CPU_SLEEPING, idle, CALL_32BIT | 29, 5);
+	give(0, 1840, idle, 0, a);
+	give_call(0, 1850, a, OFF_CPU_SLEEPING, idle, CALL_UNKNOWN, 5);
+	close_kit(2000, 0);
+	assert_calls("loom.node/proc.10/thread.20",
+		     "1 0 7\n1 35\n4\n6\n1 35\n2 65535 4198400\n1 32797\n1\n");
+}
+
+static void a_call_that_goes_on_after_a_loss_has_its_own_number(void **state)
+{
+	struct record_switch r = rec_switch(1300, idle, 0, a);
+	struct record_lost lost = rec_lost(1250, 1200, 1);
+
+	(void)state;
+	open_kit(a);
+	give_call(0, 1100, a, OFF_CPU_SLEEPING, idle, 35, 99);
+	assert_int_equal(kit_give(&kit, 0, &lost), 0);
+	r.head.flags = SWITCH_NEXT_LOST;
+	assert_int_equal(kit_give(&kit, 0, &r), 0);
+	give_call(0, 1400, a, OFF_CPU_SLEEPING, idle, 219, 99);
+	close_kit(2000, 0);
+	assert_calls("loom.node/proc.10/thread.20", "1 35\n1 219\n");
+}
+
 static void a_wake_up_has_its_own_clock_and_waker(void **state)
 {
 	(void)state;
@@ -476,6 +545,8 @@ int main(void)
 		TEST(a_wait_that_ends_on_another_cpu_moves_while_warming),
 		TEST(a_move_while_it_waits_has_its_own_clock),
 		TEST(every_way_to_leave_has_its_number),
+		TEST(a_sleep_has_its_system_call),
+		TEST(a_call_that_goes_on_after_a_loss_has_its_own_number),
 		TEST(a_wake_up_has_its_own_clock_and_waker),
 		TEST(without_a_wake_up_seen_it_is_at_the_switch),
 		TEST(a_wake_up_older_than_the_last_switch_out_is_ignored),

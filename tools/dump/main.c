@@ -23,6 +23,7 @@
 #include "trace/catalog/catalog.h"
 #include "trace/ovni/player.h"
 #include "trace/ovni/trace.h"
+#include "trace/states/sleep_call.h"
 
 struct options {
 	const char *path;
@@ -62,7 +63,8 @@ struct dump {
 	size_t clock_digits;
 	char clock_text[DIGITS_SIZE];
 	bool filtered;
-	struct column *columns; /* of each stream: the text between MCV and TEXT */
+	enum call_machine *machines; /* of each stream */
+	struct column *columns;	     /* of each stream: the text between MCV and TEXT */
 };
 
 /* "  loom.node1.0/proc.10/thread.11  ", of which most lines are made. */
@@ -177,6 +179,8 @@ static void explain_anew(struct printer *out, const struct event *ev)
 		return;
 	(void)catalog_find(event_mcv(ev), &sig);
 	n = covered(sig, ev);
+	if (sleep_call_of(ev).call != CALL_UNKNOWN)
+		n = ev->payload_size; /* put_call() has the rest */
 	if (n < ev->payload_size) {
 		printer_bytes(out, " +", 2);
 		put_bytes(out, ev->payload + n, ev->payload_size - n);
@@ -337,6 +341,28 @@ static inline char *put_clock(struct dump *d, char *at, int64_t clock)
 	return at + d->clock_digits + 8;
 }
 
+/* The call in which a thread sleeps from this event on; for free(), NULL: not known. */
+static char *call_text(const struct dump *d, uint32_t stream, const struct event *ev)
+{
+	struct sleep_call call = sleep_call_of(ev);
+
+	if (call.call == CALL_UNKNOWN)
+		return NULL;
+	return sleep_call_text(&call, d->machines[stream], &d->source.owners[stream], ev->clock,
+			       true);
+}
+
+static void put_call(struct dump *d, uint32_t stream, const struct event *ev)
+{
+	char *text = call_text(d, stream, ev);
+
+	if (!text)
+		return;
+	printer_text(&d->out, ", in ");
+	printer_text(&d->out, text);
+	free(text);
+}
+
 static inline void print_line(struct dump *d, uint32_t stream, const struct event *ev)
 {
 	const struct column *column = &d->columns[stream];
@@ -350,10 +376,13 @@ static inline void print_line(struct dump *d, uint32_t stream, const struct even
 	at = put_mcv(at + 2, ev);
 	memcpy(at, column->text, column->size);
 	printer_upto(&d->out, at + column->size);
-	if (d->options.raw)
+	if (d->options.raw) {
 		put_raw(&d->out, ev);
-	else
+	} else {
 		explain(&d->event_text, &d->out, ev);
+		if (ev->payload_size > 6)
+			put_call(d, stream, ev);
+	}
 	printer_bytes(&d->out, "\n", 1);
 }
 
@@ -362,6 +391,7 @@ static void print_json(struct dump *d, uint32_t stream, const struct event *ev)
 	const char mcv[3] = {(char)ev->model, (char)ev->category, (char)ev->value};
 	const char *path = d->source.trace.streams[stream];
 	struct printer *out = &d->out;
+	char *call = call_text(d, stream, ev);
 
 	printer_format(out, "{\"clock\":\"%lld\",\"mcv\":", (long long)ev->clock);
 	printer_json_string(out, mcv, sizeof(mcv));
@@ -370,7 +400,13 @@ static void print_json(struct dump *d, uint32_t stream, const struct event *ev)
 	printer_format(out, ",\"jumbo\":%s,\"payload\":\"", ev->jumbo ? "true" : "false");
 	for (uint32_t i = 0; i < ev->payload_size; i++)
 		printer_format(out, "%02x", ev->payload[i]);
-	printer_text(out, "\",\"args\":");
+	printer_text(out, "\"");
+	if (call) {
+		printer_text(out, ",\"call\":");
+		printer_json_string(out, call, strlen(call));
+		free(call);
+	}
+	printer_text(out, ",\"args\":");
 	printer_text(out,
 		     put_json_arguments(out, ev) ? ",\"known\":true}\n" : ",\"known\":false}\n");
 }
@@ -441,6 +477,11 @@ int main(int argc, char **argv)
 	err = make_columns(d);
 	if (err)
 		goto out;
+	d->machines = sleep_machines(&d->source);
+	if (!d->machines) {
+		err = -ENOMEM;
+		goto out;
+	}
 	err = filter_start(&d->options.filter, &d->source, &d->filtered);
 	if (err)
 		goto out;
@@ -451,6 +492,7 @@ out:
 	for (size_t i = 0; d->columns && i < d->source.trace.nstreams; i++)
 		free(d->columns[i].text);
 	free(d->columns);
+	free(d->machines);
 	filter_free(&d->options.filter);
 	status = err ? STATUS_FAILED : whole_report(&d->source.whole, d->options.path);
 	source_close(&d->source);

@@ -25,6 +25,13 @@ enum off_cpu {
 	OFF_CPU_COUNT
 };
 
+/* The system call of a thread that falls asleep, as OHp has it (event-mapping.md): its number in
+ * the table of the machine, or one of these. */
+#define CALL_32BIT   0x8000u /* bit: a number of the 32-bit table */
+#define CALL_NONE    0xffffu /* none: a fault in user code */
+#define CALL_UNKNOWN 0xfffeu /* never in a trace */
+#define CALL_MAX     0x7ffdu /* the highest number */
+
 /* Whether the thread stays runnable. */
 static inline _Bool off_cpu_runnable(unsigned reason)
 {

@@ -374,6 +374,29 @@ static int copy_text(char **out, const char *text)
 	return text && !*out ? -ENOMEM : 0;
 }
 
+static int read_fds(struct owner *owner, const struct json *list)
+{
+	for (const struct json *node = json_first(list); node; node = json_next(node)) {
+		const char *name = json_string(json_key(node, "name"));
+		uint64_t from, to;
+		int64_t fd = json_int(json_key(node, "fd"));
+		struct fd_name *added;
+
+		if (!name || fd < 0 || fd > INT32_MAX || !json_u64(json_key(node, "from"), &from) ||
+		    !json_u64(json_key(node, "to"), &to) || to > INT64_MAX || from > to)
+			continue;
+		if (owner->nfds == OWNER_FDS_MAX)
+			break;
+		added = ARRAY_ADD(owner->fds, owner->nfds);
+		if (!added)
+			return -ENOMEM;
+		*added = (struct fd_name){(int64_t)from, (int64_t)to, (int32_t)fd, strdup(name)};
+		if (!added->name)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 int owner_init(struct owner *owner, const struct json *meta)
 {
 	const struct json *rank = json_get(meta, "ovni.rank");
@@ -392,7 +415,9 @@ int owner_init(struct owner *owner, const struct json *meta)
 	owner->finished = json_number(json_get(meta, "ovni.finished")) == 1;
 	if (copy_text(&owner->loom, json_string(json_get(meta, "ovni.loom"))) < 0 ||
 	    copy_text(&owner->name, json_string(json_get(meta, "bpf.name"))) < 0 ||
-	    copy_text(&owner->cgroup, json_string(json_get(meta, "bpf.cgroup"))) < 0) {
+	    copy_text(&owner->cgroup, json_string(json_get(meta, "bpf.cgroup"))) < 0 ||
+	    copy_text(&owner->machine, json_string(json_get(meta, "bpf.session.machine"))) < 0 ||
+	    read_fds(owner, json_get(meta, "bpf.fds")) < 0) {
 		owner_fini(owner);
 		return -ENOMEM;
 	}
@@ -404,7 +429,13 @@ void owner_fini(struct owner *owner)
 	free(owner->loom);
 	free(owner->name);
 	free(owner->cgroup);
-	owner->loom = owner->name = owner->cgroup = NULL;
+	free(owner->machine);
+	for (size_t i = 0; i < owner->nfds; i++)
+		free(owner->fds[i].name);
+	free(owner->fds);
+	owner->loom = owner->name = owner->cgroup = owner->machine = NULL;
+	owner->fds = NULL;
+	owner->nfds = 0;
 }
 
 static int open_stream(struct source *source, size_t i, const struct json *meta)

@@ -49,11 +49,23 @@ struct json *trace_metadata(const struct trace *trace, size_t i);
 
 /* ---- a trace for the tools: its open streams with their owners ---- */
 
+#define OWNER_FDS_MAX 4096 /* names of descriptors that are read of a stream */
+
+/* The file of a descriptor on which a thread slept, and the clocks between which it is known. */
+struct fd_name {
+	int64_t from, to;
+	int32_t fd;
+	char *name; /* untrusted bytes */
+};
+
 /* The thread of a stream, from its metadata; missing values are 0, NULL or -1 (rank). */
 struct owner {
 	char *loom;
-	char *name;   /* bpf.name; NULL in traces of other programs */
-	char *cgroup; /* bpf.cgroup; NULL: not known */
+	char *name;	     /* bpf.name; NULL in traces of other programs */
+	char *cgroup;	     /* bpf.cgroup; NULL: not known */
+	char *machine;	     /* bpf.session.machine; NULL: the stream has no session */
+	struct fd_name *fds; /* bpf.fds: nfds of them */
+	size_t nfds;
 	int64_t pid, tid, app_id, rank;
 	int64_t known_rank; /* rank, or bpf.rank, where not all processes of the loom have one */
 	bool thread;	    /* ovni.part is "thread" */

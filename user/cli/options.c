@@ -284,6 +284,7 @@ RULE(uses_return_probes, !o->no_returns)
 
 static const char *const modes[] = {"off", "summary", "full", NULL};  /* enum mode */
 static const char *const policies[] = {"drop-new", "drop-old", NULL}; /* enum on_full */
+static const char *const whys[] = {"none", "call", NULL};
 static const char *const clocks[] = {"scheduler", "tracepoint", NULL};
 
 #define TO(member) offsetof(struct options, member)
@@ -406,6 +407,9 @@ static const struct cli_option table[] = {
 	{"kernel-model", 0, NULL, cli_flag, TO(kernel_model),
 	 "record only when threads are off the CPU, for a trace of libovni (ovni-merge)",
 	 .holds = is_full_of_switches, .rule = "needs --mode full and switch among --events"},
+	{"why", 0, NULL, cli_choice, TO(why),
+	 "call: also record the system call in which a thread sleeps; none (default)",
+	 .choices = whys},
 	{"wakeup-clock", 0, NULL, cli_choice, TO(wakeup_tracepoint),
 	 "source of wake-up times; tracepoint costs more", .choices = clocks},
 	{"attach", 0, NULL, cli_choice, TO(attach),

@@ -132,6 +132,7 @@ enum event_kind event_kind_of_record(const struct record_head *record)
 {
 	switch (record->kind) {
 	case RECORD_SWITCH:
+	case RECORD_SWITCH_CALL:
 		return EVENT_SWITCH;
 	case RECORD_EXIT:
 		return EVENT_EXIT;

@@ -30,6 +30,9 @@
 /* How probes of many sites are attached (user/probes/attach.h). */
 enum attach_kind { ATTACH_BEST, ATTACH_SESSION, ATTACH_MULTI, ATTACH_PERF };
 
+/* --why: more about the reason why a thread leaves its CPU. */
+enum why { WHY_NONE, WHY_CALL };
+
 enum mode { MODE_OFF, MODE_SUMMARY, MODE_FULL };
 
 /* Which events are lost when a buffer is full: the new ones, or the oldest (--last). */
@@ -95,6 +98,7 @@ struct options {
 	struct trigger_plan trigger;
 	const char *on_trigger;	    /* program to run on a trace that a trigger saved, or NULL */
 	uint64_t keep;		    /* --keep; 0: all */
+	enum why why;		    /* --why */
 	unsigned wakeup_tracepoint; /* --wakeup-clock: 0 scheduler, 1 tracepoint */
 	uint32_t kinds;		    /* --events: bits, by enum event_kind */
 	uint32_t sample_keep, sample_of; /* --sample; 1 of 1: all */

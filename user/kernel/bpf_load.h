@@ -37,12 +37,13 @@ struct bpf_load {
 	struct cpu_state *cpus;		   /* by kernel number, shared; npossible of them */
 	struct cpu_summary *cpu_summaries; /* the same; NULL in full mode */
 	unsigned npossible;
-	int statistics_fd;	     /* -1: the kernel keeps none */
-	bool searches_modules;	     /* libbpf looks in modules for functions that this kernel lacks */
-	bool yields_unknown;	     /* yielded and preempted look the same */
-	bool interrupts_unknown;     /* an interrupt is not recorded as a waker */
-	bool throttled_partly;	     /* a wait that begins as preempted stays so */
-	bool find_stack;	     /* the memory that a stack is in can be looked up */
+	int statistics_fd;	 /* -1: the kernel keeps none */
+	bool searches_modules;	 /* libbpf looks in modules for functions that this kernel lacks */
+	bool yields_unknown;	 /* yielded and preempted look the same */
+	bool interrupts_unknown; /* an interrupt is not recorded as a waker */
+	bool calls;		 /* the system calls of sleeps are recorded */
+	bool throttled_partly;	 /* a wait that begins as preempted stays so */
+	bool find_stack;	 /* the memory that a stack is in can be looked up */
 	bool wakeup_from_sched_info; /* wake-ups have the scheduler's clock */
 	bool lazy_summary;	     /* the lazy variant of summary mode is loaded */
 	struct attach *attach;	     /* the probes; the caller's; NULL: there are none */

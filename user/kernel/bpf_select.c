@@ -68,9 +68,13 @@ static const struct program_row {
 		name, "sched_switch", modes, GROUP_SWITCH, true, KIND(SWITCH)                      \
 	}
 	SWITCH("record_switch", IN_FULL),
+	SWITCH("record_switch_calls", IN_FULL),
 	SWITCH("record_switch_cpus", IN_FULL),
+	SWITCH("record_switch_cpus_calls", IN_FULL),
 	SWITCH("record_switch_tracepoint", IN_FULL),
+	SWITCH("record_switch_tracepoint_calls", IN_FULL),
 	SWITCH("record_switch_5_17", IN_FULL),
+	SWITCH("record_switch_5_17_calls", IN_FULL),
 	SWITCH("summary_switch", IN_SUMMARY),
 	SWITCH("summary_switch_lazy", IN_SUMMARY),
 	SWITCH("summary_switch_5_17", IN_SUMMARY),
@@ -89,20 +93,25 @@ static const struct program_row {
 _Static_assert(NROWS <= LINKS_MAX, "space for all links");
 
 /* Conditions of a session and its kernel. */
-#define CAN_3_ARGUMENTS	  1u /* of sched_switch: before Linux 5.18 */
-#define CAN_CPU_LIST	  2u /* -C */
-#define CAN_SCHED_WAKEUPS 4u /* wake-ups have the scheduler's clock */
-#define CAN_LAZY	  8u /* the same, and all threads are traced */
+#define CAN_3_ARGUMENTS	  1u  /* of sched_switch: before Linux 5.18 */
+#define CAN_CPU_LIST	  2u  /* -C */
+#define CAN_SCHED_WAKEUPS 4u  /* wake-ups have the scheduler's clock */
+#define CAN_LAZY	  8u  /* the same, and all threads are traced */
+#define CAN_CALLS	  16u /* --why=call, and the saved registers of a task can be read */
 
 /* The variants of the program for switches: the first row whose condition holds is loaded. */
 static const struct {
 	const char *program;
 	enum mode mode;
-	unsigned needs; /* one of CAN_*, or 0 */
+	unsigned needs; /* CAN_* */
 } switch_variants[] = {
+	{"record_switch_5_17_calls", MODE_FULL, CAN_3_ARGUMENTS | CAN_CALLS},
 	{"record_switch_5_17", MODE_FULL, CAN_3_ARGUMENTS},
+	{"record_switch_cpus_calls", MODE_FULL, CAN_CPU_LIST | CAN_CALLS},
 	{"record_switch_cpus", MODE_FULL, CAN_CPU_LIST},
+	{"record_switch_calls", MODE_FULL, CAN_SCHED_WAKEUPS | CAN_CALLS},
 	{"record_switch", MODE_FULL, CAN_SCHED_WAKEUPS},
+	{"record_switch_tracepoint_calls", MODE_FULL, CAN_CALLS},
 	{"record_switch_tracepoint", MODE_FULL, 0},
 	{"summary_switch_5_17", MODE_SUMMARY, CAN_3_ARGUMENTS},
 	{"summary_switch_lazy", MODE_SUMMARY, CAN_LAZY},
@@ -378,6 +387,12 @@ int programs_choose(struct bpf_load *bpf, const struct options *options)
 	bpf->yields_unknown = true;
 #endif
 	can = conditions(options, btf);
+	bpf->calls = options->mode == MODE_FULL && options->kinds & KIND(SWITCH) &&
+		     options->why == WHY_CALL && !bpf->yields_unknown;
+	can |= bpf->calls ? CAN_CALLS : 0;
+	if (options->why == WHY_CALL && bpf->yields_unknown)
+		log_warn("--why=call: this kernel does not show the registers of a sleeping thread "
+			 "(Linux 5.15 or newer does): no system calls are recorded");
 	bpf->lazy_summary = can & CAN_LAZY;
 	bpf->wakeup_from_sched_info = can & (CAN_LAZY | CAN_SCHED_WAKEUPS);
 	switches = switch_variant(options->mode, can);

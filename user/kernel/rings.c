@@ -13,6 +13,7 @@
 
 const uint8_t rings_record_size[256] = {
 	[RECORD_SWITCH] = sizeof(struct record_switch),
+	[RECORD_SWITCH_CALL] = sizeof(struct record_switch_call),
 	[RECORD_TASK] = sizeof(struct record_task),
 	[RECORD_EXIT] = sizeof(struct record_exit),
 	[RECORD_SNAPSHOT] = sizeof(struct record_snapshot),

@@ -139,7 +139,7 @@ static inline const struct record_head *ring_peek(const struct ring *ring)
 /* Counts the events in a record. */
 static inline void ring_count(uint64_t taken[EVENT_KINDS], const struct record_head *record)
 {
-	if (__builtin_expect(record->kind == RECORD_SWITCH, 1)) {
+	if (__builtin_expect(record_is_switch(record->kind), 1)) {
 		taken[EVENT_SWITCH]++;
 		taken[EVENT_WAKE] += ((const struct record_switch *)record)->wake_clock != 0;
 	} else if (record->kind != RECORD_LOST) {

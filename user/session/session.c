@@ -310,6 +310,7 @@ static int print_plan(const struct recorder *r)
 		printf("files belong to: %s (%u)\n", r->caller.name ? r->caller.name : "user",
 		       r->caller.uid);
 	printf("yielded differs from preempted: %s\n", r->bpf.yields_unknown ? "no" : "yes");
+	printf("system calls of sleeps are recorded: %s\n", r->bpf.calls ? "yes" : "no");
 	printf("interrupts are recorded as wakers: %s\n", r->bpf.interrupts_unknown ? "no" : "yes");
 	printf("the programs are loaded; nothing is recorded (--dry-run)\n");
 	return flush_stdout();
@@ -417,6 +418,7 @@ static int open_sink(struct recorder *r)
 		.yields_unknown = r->bpf.yields_unknown,
 		.wakeup_clock = bpf_load_wakeup_clock(&r->bpf),
 		.interrupts_unknown = r->bpf.interrupts_unknown,
+		.calls = r->bpf.calls,
 		.throttled_partly = r->bpf.throttled_partly,
 		.idle_known = !options_some_threads(o),
 		.boot_id = r->boot_id[0] ? r->boot_id : NULL,

@@ -326,7 +326,7 @@ static void check_probe(struct trigger *trigger, const struct record_probe *r)
 
 int trigger_record(struct trigger *trigger, const struct record_head *record)
 {
-	if (record->kind == RECORD_SWITCH && trigger->plan.latency_ns)
+	if (record_is_switch(record->kind) && trigger->plan.latency_ns)
 		return check_switch(trigger, (const struct record_switch *)record);
 	if (record->kind == RECORD_PROBE && trigger->plan.sites)
 		check_probe(trigger, (const struct record_probe *)record);

@@ -59,7 +59,8 @@ int emit_bind(struct timeline *tl, struct task *task, uint64_t clock, bool befor
 	err = emit_execute(tl, task, -1, tl->options.t0);
 	if (err)
 		return err;
-	err = emit_leave(tl, task, tl->options.t0, OFF_CPU_UNKNOWN, -1);
+	err = emit_leave(tl, task, tl->options.t0, OFF_CPU_UNKNOWN, -1,
+			 !runnable && task->call != CALL_UNKNOWN);
 	if (!err && runnable && !tl->options.kernel_model) {
 		err = task_room(tl->threads, task);
 		if (!err)

@@ -94,27 +94,43 @@ static inline void emit_state(struct timeline *tl, struct task *task, uint32_t m
 		emit(tl, task, mcv, clock, payload, size);
 }
 
-/* The CPU is taken from a running task: blocked, or still runnable. From a recorded switch on, its
- * state is known. */
+/* Appends the system call of a sleep to a payload, and its first argument if that is of use.
+ * Returns the bytes. After a loss there is no space. */
+static inline size_t put_call(const struct timeline *tl, const struct task *task, uint8_t *payload)
+{
+	if (unlikely(task->known))
+		return 0;
+	memcpy(payload, &task->call, sizeof(task->call));
+	if (!call_object(tl->threads->machine, task->call))
+		return sizeof(task->call);
+	memcpy(payload + sizeof(task->call), &task->object, sizeof(task->object));
+	return sizeof(task->call) + sizeof(task->object);
+}
+
+/* The CPU is taken from a running task: blocked, in its last call if `in_call`, or still runnable.
+ * From a recorded switch on, its state is known. */
 static inline int emit_leave(struct timeline *tl, struct task *task, uint64_t clock, uint16_t why,
-			     int32_t taker)
+			     int32_t taker, bool in_call)
 {
 	static const int32_t nobody = WAKER_NONE;
-	uint8_t payload[6];
+	uint8_t payload[EVENT_PAYLOAD_MAX];
+	size_t size = sizeof(why) + sizeof(taker);
 	int err = task_room(tl->threads, task);
 
 	if (unlikely(err))
 		return err;
 	memcpy(payload, &why, sizeof(why));
 	memcpy(payload + sizeof(why), &taker, sizeof(taker));
+	if (in_call)
+		size += put_call(tl, task, payload + size);
 	task->ran += clock > task->in ? clock - task->in : 0;
 	task->state = THREAD_STATE_PAUSED;
 	if (unlikely(tl->options.kernel_model)) {
-		emit_state(tl, task, MCV('K', 'C', 'O'), clock, payload, sizeof(payload));
+		emit_state(tl, task, MCV('K', 'C', 'O'), clock, payload, size);
 		task->known = why == OFF_CPU_LOST ? task->known : 0;
 		return 0;
 	}
-	emit_state(tl, task, MCV('O', 'H', 'p'), clock, payload, sizeof(payload));
+	emit_state(tl, task, MCV('O', 'H', 'p'), clock, payload, size);
 	task->known = why == OFF_CPU_LOST ? task->known : 0;
 	if (off_cpu_runnable(why)) {
 		emit(tl, task, MCV('O', 'H', 'w'), clock, &nobody, sizeof(nobody));

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "user/timeline/fd_names.h"
 #include "user/timeline/probe_events.h"
 #include "user/timeline/metadata.h"
 #include "user/config/session_info.h"
@@ -159,6 +160,7 @@ static void put_thread(struct json *bpf, const struct description *d)
 	put_names(bpf, d);
 	put_true(bpf, "kernel_thread", d->kthread);
 	json_put_string(bpf, "cgroup", d->cgroup);
+	fd_names_put(d->fds, bpf);
 	if (d->exited)
 		put_exit(bpf, "exit", d->exit_code);
 	json_put_u64(bpf, "events", d->events);
@@ -350,6 +352,7 @@ static void put_session(struct json *bpf, const struct session *s)
 		json_put_int(session, "part", info->part);
 	put_true(session, "yields_unknown", info->yields_unknown);
 	put_true(session, "interrupts_unknown", info->interrupts_unknown);
+	put_true(session, "calls", info->calls);
 	put_true(session, "throttled_partly", info->throttled_partly);
 	json_put_bool(session, "idle_known", info->idle_known);
 	json_put_string(session, "wakeup_clock", info->wakeup_clock);

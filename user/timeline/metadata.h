@@ -20,6 +20,7 @@
 
 struct actions;
 struct calls;
+struct fd_names;
 struct session_info;
 struct json;
 struct names;
@@ -64,7 +65,8 @@ struct description {
 	uint64_t first, last;	    /* clocks of its first and its last event */
 	const struct rename *names; /* all it was called, in order; the last one holds */
 	uint32_t nnames, nnames_more;
-	const char *cgroup; /* NULL: not known */
+	const char *cgroup;	    /* NULL: not known */
+	const struct fd_names *fds; /* NULL: none */
 
 	/* The first stream of a process, else NULL. */
 	const unsigned *cpus; /* kernel numbers by index, ncpus of them */

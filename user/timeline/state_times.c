@@ -528,6 +528,7 @@ int state_times_record(struct state_times *times, unsigned number, const struct 
 		return 0; /* no ring is of such a CPU */
 	switch (head->kind) {
 	case RECORD_SWITCH:
+	case RECORD_SWITCH_CALL:
 		return handle_switch(times, number, (const struct record_switch *)head);
 	case RECORD_SNAPSHOT:
 		return handle_snapshot(times, number, (const struct record_snapshot *)head);

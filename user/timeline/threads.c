@@ -47,6 +47,7 @@ struct threads *threads_new(struct writer *writer, const struct session_info *in
 	threads->writer = writer;
 	threads->topology = topology;
 	threads->session.info = info;
+	threads->machine = call_machine(info->machine);
 	threads->loom = loom_name(info->loom);
 	if (info->proc && process_numbers_are_ours(info->proc))
 		threads->proc = info->proc;
@@ -89,6 +90,7 @@ void threads_free(struct threads *threads)
 	for (size_t i = 0; i < threads->nstreams; i++) {
 		free(threads->streams[i]->names);
 		free(threads->streams[i]->declared);
+		fd_names_free(threads->streams[i]->fds);
 		free(threads->streams[i]);
 	}
 	free(threads->streams);
@@ -144,6 +146,7 @@ void threads_use(struct threads *threads, struct task *task, uint32_t id, uint32
 	task->tid = tid;
 	task->cpu = -1;
 	task->creator_tid = -1;
+	task->call = CALL_UNKNOWN;
 	threads->pages[id / TASKS_PAGE]->used++;
 	threads->known++;
 }
@@ -261,6 +264,7 @@ static struct meta *meta_new(struct threads *threads, struct thread *thread, boo
 		.kernel_model = threads->kernel_model,
 		.marks = thread->marks,
 		.kthread = process->kernel,
+		.fds = thread->fds,
 		.exited = thread->exited,
 		.exit_code = thread->exit_code,
 		.events = thread->events + (thread->owner ? thread->owner->events : 0),
@@ -476,6 +480,12 @@ void threads_read_process(struct threads *threads, struct process *process)
 		if (writer_run(threads->writer, read_process, job))
 			free(job);
 	}
+}
+
+void threads_sleep_on(struct threads *threads, struct task *task, uint64_t fd, uint64_t clock)
+{
+	fd_names_sleep(&task->thread->fds, &threads->fd_readings, threads->writer, threads->proc,
+		       task->pid, (uint32_t)fd, clock);
 }
 
 static struct process *process_of(struct threads *threads, uint32_t pid)

@@ -20,8 +20,10 @@
 #include <stdint.h>
 
 #include "bpf/record.h"
+#include "user/timeline/fd_names.h"
 #include "user/timeline/metadata.h"
 #include "trace/base/hash.h"
+#include "trace/catalog/system_calls.h"
 #include "user/timeline/thread_names.h"
 #include "trace/ovni/event.h"
 #include "trace/ovni/thread_state.h"
@@ -71,10 +73,12 @@ struct task {
 	uint8_t flags;	   /* enum task_flags */
 	uint64_t events;   /* written since it was bound */
 	struct thread *thread;
-	uint64_t in;	/* clock at which it got its CPU */
-	uint64_t ran;	/* time on CPUs before that, ns */
-	uint64_t moved; /* clock of the last move to another queue; older than its wait: none */
-	uint64_t known; /* its state is not known since that clock; 0: it is */
+	uint64_t in;	 /* clock at which it got its CPU */
+	uint64_t ran;	 /* time on CPUs before that, ns */
+	uint64_t moved;	 /* clock of the last move to another queue; older than its wait: none */
+	uint64_t known;	 /* its state is not known since that clock; 0: it is */
+	uint64_t object; /* of the call: its first argument */
+	uint16_t call;	 /* the system call of its last sleep; CALL_UNKNOWN: not known */
 
 	/* The rest. */
 	struct stacks *stacks; /* of its probes; NULL: none yet */
@@ -115,11 +119,12 @@ struct thread {
 	struct rename *names; /* nnames of them */
 	uint32_t nnames, nnames_more;
 	uint32_t exit_code;
-	bool created;	    /* on disk, or queued */
-	bool finished;	    /* and described as finished */
-	bool marks;	    /* it has marks, */
-	bool marks_written; /* and its stream.json says so */
-	uint64_t *declared; /* bits, by struct declaration: declared by the stream; or NULL, */
+	bool created;	      /* on disk, or queued */
+	bool finished;	      /* and described as finished */
+	bool marks;	      /* it has marks, */
+	bool marks_written;   /* and its stream.json says so */
+	struct fd_names *fds; /* of the descriptors on which it sleeps; NULL: none */
+	uint64_t *declared;   /* bits, by struct declaration: declared by the stream; or NULL, */
 	uint32_t ndeclared, declared_written; /* how many, and how many are in stream.json */
 	bool exited;
 };
@@ -140,6 +145,8 @@ struct threads {
 	struct process_info *own; /* of the recorder, or NULL */
 	_Atomic bool rankless;	  /* some process has no MPI rank */
 	bool kernel_model;
+	enum call_machine machine; /* whose system calls the records have */
+	struct fd_readings fd_readings;
 	const struct actions *actions; /* of the probes; NULL: there are none */
 	struct session session;
 	struct names names;
@@ -217,6 +224,9 @@ static inline int threads_declare(struct threads *threads, struct thread *thread
 		return 0;
 	return threads_declare_new(thread, threads->actions, declaration);
 }
+
+/* The task falls asleep at `clock` in a call on the descriptor `fd`. */
+void threads_sleep_on(struct threads *threads, struct task *task, uint64_t fd, uint64_t clock);
 
 /* /proc has something new about the task's process (first sight, exec). Its stream must exist. */
 void threads_read_process(struct threads *threads, struct process *process);

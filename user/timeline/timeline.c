@@ -123,7 +123,8 @@ static int leave_unseen(struct timeline *tl, struct task *task, uint64_t clock)
 	int err;
 
 	lose_state(task, task->in); /* it may have left right after its last record */
-	err = emit_leave(tl, task, clock, OFF_CPU_LOST, -1);
+	err = emit_leave(tl, task, clock, OFF_CPU_LOST, -1, false);
+	task->call = CALL_UNKNOWN;
 	task->out = clock;
 	cpu->use = CPU_UNKNOWN;
 	cpu_add_time(cpu, clock);
@@ -569,6 +570,8 @@ static int unusual(struct timeline *tl, struct cpu *cpu, const struct record_swi
 	if (err || !*next)
 		return err;
 	(*next)->flags &= (uint8_t)~TASK_JOINED;
+	if (r->head.flags)
+		(*next)->call = CALL_UNKNOWN; /* its last sleep was not seen */
 	err = elsewhere && *next != *prev ? emit_close(tl, *next, (*next)->last) : 0;
 	if (err)
 		return err;
@@ -600,6 +603,32 @@ static void release_gone(struct timeline *tl, uint32_t id)
 		threads_release(tl->threads, task);
 }
 
+/* The call in which `task` falls asleep becomes its last one. False if it is not known. A stop that
+ * a signal makes is in no call; a call that goes on after it keeps its number. */
+static inline bool falls_asleep_in_call(struct timeline *tl, struct task *task,
+					const struct record_switch *r)
+{
+	const struct record_switch_call *longer = (const struct record_switch_call *)r;
+
+	if (r->head.kind != RECORD_SWITCH_CALL || r->head.why == OFF_CPU_STOPPED ||
+	    r->head.why == OFF_CPU_TRACED)
+		return false;
+	if (!call_restarts(tl->threads->machine, longer->call) || task->call == CALL_UNKNOWN) {
+		task->call = longer->call;
+		task->object = longer->object;
+	}
+	return task->call != CALL_UNKNOWN;
+}
+
+/* Has the file of the descriptor named on which `task` has fallen asleep. */
+static inline void name_descriptor(struct timeline *tl, struct task *task,
+				   const struct record_switch *r)
+{
+	if (r->head.kind == RECORD_SWITCH_CALL &&
+	    call_object(tl->threads->machine, task->call) == CALL_OBJECT_FD)
+		threads_sleep_on(tl->threads, task, task->object, r->head.clock);
+}
+
 static int handle_switch(struct timeline *tl, struct cpu *cpu, const struct record_switch *r)
 {
 	struct task *prev = threads_task(tl->threads, r->head.id);
@@ -624,9 +653,11 @@ static int handle_switch(struct timeline *tl, struct cpu *cpu, const struct reco
 		} else {
 			if (!r->next_id)
 				names_mention(&tl->threads->names, r->next_tid);
-			err = emit_leave(tl, prev, cpu->last, r->head.why, (int32_t)r->next_tid);
+			err = emit_leave(tl, prev, cpu->last, r->head.why, (int32_t)r->next_tid,
+					 falls_asleep_in_call(tl, prev, r));
 			prev->out = clock;
 			cpu->last = prev->last;
+			name_descriptor(tl, prev, r);
 			tl->counts.preemptions += r->head.why == OFF_CPU_PREEMPTED;
 		}
 		if (unlikely(err))
@@ -737,6 +768,7 @@ static int switch_before(struct timeline *tl, struct cpu *cpu, const struct reco
 	cpu->on = NULL;
 	if (prev) {
 		set_off_cpu(prev, off_cpu_runnable(r->head.why), r->head.clock);
+		(void)falls_asleep_in_call(tl, prev, r);
 		if (r->head.why == OFF_CPU_DEAD)
 			threads_release(tl->threads, prev);
 	}
@@ -812,10 +844,11 @@ static int before_window(struct timeline *tl, struct cpu *cpu, const struct reco
 	if (!tl->open && head->kind == RECORD_PROBE)
 		return probe_before(tl, cpu, (const struct record_probe *)head);
 	if (tl->open || (tl->options.no_switches &&
-			 (head->kind == RECORD_SWITCH || head->kind == RECORD_SNAPSHOT)))
+			 (record_is_switch(head->kind) || head->kind == RECORD_SNAPSHOT)))
 		return 0;
 	switch (head->kind) {
 	case RECORD_SWITCH:
+	case RECORD_SWITCH_CALL:
 		return switch_before(tl, cpu, (const struct record_switch *)head);
 	case RECORD_TASK:
 		return task_before(tl, cpu, (const struct record_task *)head);
@@ -832,6 +865,7 @@ static int in_window(struct timeline *tl, struct cpu *cpu, const struct record_h
 {
 	switch (head->kind) {
 	case RECORD_SWITCH:
+	case RECORD_SWITCH_CALL:
 		if (unlikely(tl->options.no_switches))
 			return 0;
 		return handle_switch(tl, cpu, (const struct record_switch *)head);
@@ -878,7 +912,7 @@ static int handle_wakeup(struct timeline *tl, uint32_t id, uint64_t wake, int32_
 		if (err)
 			return err;
 		err = task->state == THREAD_STATE_RUNNING
-			      ? emit_leave(tl, task, wake, OFF_CPU_UNKNOWN, -1)
+			      ? emit_leave(tl, task, wake, OFF_CPU_UNKNOWN, -1, false)
 			      : 0;
 		if (err)
 			return err;
@@ -945,14 +979,14 @@ static int after_window(struct timeline *tl, struct cpu *cpu, const struct recor
 		return 0;
 	if (head->kind == RECORD_LOST && !cpu->settled)
 		settle_cpu(tl, cpu, cpu->on ? cpu->on->id : 0);
-	if (head->kind == RECORD_SWITCH ||
+	if (record_is_switch(head->kind) ||
 	    (head->kind == RECORD_SNAPSHOT && !cpu->settled && cpu->on != known_task(tl, head->id)))
 		settle_cpu(tl, cpu, head->id);
-	if (head->kind == RECORD_SWITCH && known_task(tl, r->next_id))
+	if (record_is_switch(head->kind) && known_task(tl, r->next_id))
 		settle(known_task(tl, r->next_id),
 		       head->flags & SWITCH_NEXT_LOST ||
 			       known_task(tl, r->next_id)->state == THREAD_STATE_RUNNING);
-	if (head->kind == RECORD_SWITCH && r->next_id && r->wake_clock <= tl->t1)
+	if (record_is_switch(head->kind) && r->next_id && r->wake_clock <= tl->t1)
 		return handle_wakeup(tl, r->next_id, r->wake_clock, r->waker_tid);
 	return 0;
 }
@@ -1219,6 +1253,8 @@ static int carry_over_task(struct timeline *tl, const struct timeline *from, con
 	task->joined = old->joined;
 	task->out = old->out;
 	task->known = old->known;
+	task->call = old->call;
+	task->object = old->object;
 	task->name = old->name;
 	task->name.clock = later(old->name.clock, tl->options.t0);
 	task->flags = (old->flags & KEPT) | flags_before(from, old);

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace/states/sleep_call.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/base/log.h"
+#include "trace/base/text.h"
+
+#define SIZE_PLAIN  6  /* bytes of OHp without a call, */
+#define SIZE_CALL   8  /* with it, */
+#define SIZE_OBJECT 16 /* and with its argument; 14 are those of an event after a loss */
+
+struct sleep_call sleep_call_of(const struct event *ev)
+{
+	struct sleep_call call = {.call = CALL_UNKNOWN};
+	uint32_t mcv = event_mcv(ev);
+
+	if ((mcv != MCV('O', 'H', 'p') && mcv != MCV('K', 'C', 'O')) || ev->jumbo ||
+	    (ev->payload_size != SIZE_CALL && ev->payload_size != SIZE_OBJECT))
+		return call;
+	call.call = get_u16(ev->payload + SIZE_PLAIN);
+	call.with_object = ev->payload_size == SIZE_OBJECT;
+	if (call.with_object)
+		call.object = get_u64(ev->payload + SIZE_CALL);
+	return call;
+}
+
+int sleep_call_descriptor(const struct owner *owner, int32_t fd, int64_t clock)
+{
+	const struct fd_name *fds = owner->fds;
+	int before = -1, after = -1;
+
+	for (size_t i = 0; i < owner->nfds; i++) {
+		if (fds[i].fd != fd)
+			continue;
+		if (fds[i].from <= clock && (before < 0 || fds[i].from >= fds[before].from))
+			before = (int)i;
+		if (fds[i].from > clock && (after < 0 || fds[i].from < fds[after].from))
+			after = (int)i;
+	}
+	if (before >= 0 && clock <= fds[before].to)
+		return before;
+	if (before >= 0 && clock_distance(fds[before].to, clock) > SLEEP_NAME_NS)
+		before = -1;
+	if (after >= 0 && clock_distance(clock, fds[after].from) > SLEEP_NAME_NS)
+		after = -1;
+	if (before >= 0 && after >= 0)
+		return -1; /* two names, one after the other: which one is not known */
+	return before >= 0 ? before : after;
+}
+
+/* "anon_inode:[eventfd]" is an eventfd. */
+static char *descriptor_text(const char *call, int32_t fd, const char *name)
+{
+	static const char anonymous[] = "anon_inode:";
+	size_t len;
+
+	if (!name)
+		return xasprintf("%s(%" PRIi32 ")", call, fd);
+	if (!strncmp(name, anonymous, sizeof(anonymous) - 1))
+		name += sizeof(anonymous) - 1;
+	len = strlen(name);
+	if (len > 1 && name[0] == '[' && name[len - 1] == ']')
+		return xasprintf("%s(%" PRIi32 " = %.*s)", call, fd, (int)len - 2, name + 1);
+	return xasprintf("%s(%" PRIi32 " = %s)", call, fd, name);
+}
+
+char *sleep_call_text(const struct sleep_call *call, enum call_machine machine,
+		      const struct owner *owner, int64_t clock, bool exact)
+{
+	const char *name = call_name(machine, call->call);
+	const char *table = call->call != CALL_NONE && call->call & CALL_32BIT ? "32-bit " : "";
+	enum call_object object = call_object(machine, call->call);
+	int32_t fd = (int32_t)call->object;
+	char *text, *shown;
+	int at;
+
+	if (!name)
+		return xasprintf("%scall %d", table, call->call & ~CALL_32BIT);
+	if (!call->with_object || (object != CALL_OBJECT_FD && !exact))
+		return xasprintf("%s%s", table, name);
+	switch (object) {
+	case CALL_OBJECT_FD:
+		at = sleep_call_descriptor(owner, fd, clock);
+		text = descriptor_text(name, fd, at < 0 ? NULL : owner->fds[at].name);
+		if (!text)
+			return NULL;
+		shown = xasprintf("%s%s", table, text_shown(text));
+		free(text);
+		return shown;
+	case CALL_OBJECT_ADDRESS:
+		return xasprintf("%s%s(0x%" PRIx64 ")", table, name, call->object);
+	case CALL_OBJECT_PID:
+		return xasprintf("%s%s(%" PRIi32 ")", table, name, (int32_t)call->object);
+	default:
+		return xasprintf("%s%s", table, name);
+	}
+}
+
+enum call_machine *sleep_machines(const struct source *source)
+{
+	size_t n = source->trace.nstreams, nsessions = 0;
+	enum call_machine *machines = calloc(n + 1, sizeof(*machines));
+	const struct owner **sessions = calloc(n + 1, sizeof(const struct owner *));
+
+	if (!machines || !sessions) {
+		log_no_memory("for the %zu streams of %s", n, source->trace.path);
+		free(machines);
+		machines = NULL;
+		goto out;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (source->owners[i].machine)
+			sessions[nsessions++] = &source->owners[i];
+	for (size_t i = 0; i < n; i++) {
+		const char *loom = source->owners[i].loom;
+
+		machines[i] = CALL_OTHER_MACHINE;
+		for (size_t s = 0; loom && s < nsessions; s++)
+			if (sessions[s]->loom && !strcmp(sessions[s]->loom, loom)) {
+				machines[i] = call_machine(sessions[s]->machine);
+				break;
+			}
+	}
+out:
+	free(sessions);
+	return machines;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sleep_call: the system call in which a thread sleeps, and what it waits for there.
+ *
+ * In: the payload of OHp and KCO, and the machine and `bpf.fds` of the metadata; out: "futex",
+ * "read(3 = /etc/passwd)". A descriptor is named where it had that name in the reading before and
+ * after the beginning of the sleep, or in the nearest one, at most SLEEP_NAME_NS away, if the
+ * reading on the other side does not contradict. Otherwise only its number is known.
+ * Specification: event-mapping.md "The system call of a sleep".
+ */
+#ifndef TRACE_STATES_SLEEP_CALL_H
+#define TRACE_STATES_SLEEP_CALL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "trace/catalog/system_calls.h"
+#include "trace/ovni/trace.h"
+
+#define SLEEP_NAME_NS 2000000000 /* the recorder reads a name at most once a second */
+
+struct sleep_call {
+	uint64_t object; /* first argument; valid if with_object */
+	uint16_t call;	 /* as off_cpu.h says; CALL_UNKNOWN: not known */
+	bool with_object;
+};
+
+/* Of an event OHp or KCO; of others, and where it was not recorded, the call is CALL_UNKNOWN. */
+struct sleep_call sleep_call_of(const struct event *ev);
+
+/* The name of the descriptor `fd` at `clock`: its index in owner->fds, or -1. */
+int sleep_call_descriptor(const struct owner *owner, int32_t fd, int64_t clock);
+
+/* The call of a sleep that begins at `clock` as text, with the address of a futex or a fault and
+ * the process that it waits for if `exact`. For free(); NULL without memory. The call must be
+ * known. */
+char *sleep_call_text(const struct sleep_call *call, enum call_machine machine,
+		      const struct owner *owner, int64_t clock, bool exact);
+
+/* The machine of each stream, from the session of its loom; for free(). NULL after one message. */
+enum call_machine *sleep_machines(const struct source *source);
+
+#endif
