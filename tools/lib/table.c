@@ -205,9 +205,12 @@ static void choose_columns(struct table *table)
 		if (shown == SHOW_IF_ANY && people) {
 			hide = true;
 			for (size_t r = 0; r < table->nrows && hide; r++) {
-				int64_t n = table->cells[r * table->ncolumns + i].number;
+				const union cell *cell = &table->cells[r * table->ncolumns + i];
 
-				hide = n == 0 || n == CELL_UNKNOWN;
+				if (table->columns[i].kind == CELL_TEXT)
+					hide = !cell->text || !*cell->text;
+				else
+					hide = cell->number == 0 || cell->number == CELL_UNKNOWN;
 			}
 		}
 		table->hidden |= (uint64_t)hide << i;

@@ -48,7 +48,9 @@ static void start(const struct walk *w, uint32_t stream, int64_t clock)
 	t->woken_at = INTERVAL_UNKNOWN;
 }
 
-static int end(const struct walk *w, uint32_t stream, int64_t clock, enum off_cpu why, int32_t next)
+/* `ev` is the event that ends the interval; NULL: none does. */
+static int end(const struct walk *w, uint32_t stream, int64_t clock, enum off_cpu why, int32_t next,
+	       const struct event *ev)
 {
 	struct interval_thread *t = &w->intervals->threads[stream];
 	int64_t known = t->known < clock ? t->known : clock;
@@ -61,6 +63,9 @@ static int end(const struct walk *w, uint32_t stream, int64_t clock, enum off_cp
 	t->interval.end = clock;
 	t->interval.why = why;
 	t->interval.next = next;
+	t->interval.call.call = CALL_UNKNOWN;
+	if (ev)
+		t->interval.call = sleep_call_of(ev);
 	if (ns != INTERVAL_UNKNOWN)
 		t->total = clock_sum(t->total, ns);
 	/* a thread is entered or closed on the virtual CPU in no time */
@@ -78,6 +83,7 @@ static int end(const struct walk *w, uint32_t stream, int64_t clock, enum off_cp
 		told.end = known;
 		told.why = OFF_CPU_LOST;
 		told.next = INTERVAL_NEXT_UNKNOWN;
+		told.call.call = CALL_UNKNOWN;
 	}
 	return w->listener->end(w->arg, w->intervals, &told);
 }
@@ -105,7 +111,7 @@ static int handle_kernel(const struct walk *w, uint32_t stream, const struct eve
 	t->kernel = true;
 	if (ev->value == 'O' && t->on) {
 		read_off(ev, &why, &next);
-		return end(w, stream, ev->clock, why, next);
+		return end(w, stream, ev->clock, why, next, ev);
 	}
 	if (ev->value == 'I' && !t->on) {
 		start(w, stream, ev->clock);
@@ -138,9 +144,9 @@ static int handle_state(const struct walk *w, uint32_t stream, const struct even
 	case 'p':
 	case 'c':
 		read_off(ev, &why, &next);
-		return t->on && !t->kernel ? end(w, stream, ev->clock, why, next) : 0;
+		return t->on && !t->kernel ? end(w, stream, ev->clock, why, next, ev) : 0;
 	case 'e':
-		return t->on ? end(w, stream, ev->clock, OFF_CPU_DEAD, next) : 0;
+		return t->on ? end(w, stream, ev->clock, OFF_CPU_DEAD, next, ev) : 0;
 	default:
 		return 0;
 	}
@@ -253,7 +259,7 @@ static int cut_open(const struct walk *w)
 		w->intervals->threads[i].interval.cut = true;
 		w->intervals->threads[i].known = w->intervals->last;
 		err = end(w, (uint32_t)i, w->intervals->last, OFF_CPU_UNKNOWN,
-			  INTERVAL_NEXT_UNKNOWN);
+			  INTERVAL_NEXT_UNKNOWN, NULL);
 		if (err)
 			return err;
 	}

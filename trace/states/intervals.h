@@ -21,6 +21,7 @@
 #include "trace/base/array.h"
 #include "trace/base/off_cpu.h"
 #include "trace/ovni/trace.h"
+#include "trace/states/sleep_call.h"
 #include "trace/states/state_walk.h"
 
 #define INTERVAL_UNKNOWN      INT64_MIN /* of a duration or a clock */
@@ -35,7 +36,8 @@ struct interval {
 	int32_t waker;	  /* tid; 0 unknown, -1 the thread stayed runnable, -2 an interrupt */
 	enum off_cpu why; /* the thread left the CPU */
 	int32_t next;	  /* tid of the next thread on the CPU, 0 idle, INTERVAL_NEXT_UNKNOWN */
-	bool cut;	  /* the trace ends before the interval */
+	struct sleep_call call; /* in which it then slept, or not known */
+	bool cut;		/* the trace ends before the interval */
 };
 
 struct intervals;
