@@ -232,6 +232,11 @@ BASE = [
        "included."),
       ("thread/why-bursts", "Times off the CPU per reason", "# Bursts",
        "How often each thread leaves the CPU for each reason.")]),
+    ("thread/call", 304, "Thread: system call of the sleep", BY_VALUE,
+     "System call in which every thread sleeps (a fault is none), from then until it runs again.",
+     [("thread/call-time", "Time off the CPU per system call", "Time",
+       "Time that each thread is off the CPU in each system call, the wait for a CPU after a wake-up\n"
+       "included.")]),
     ("thread/first-taker", 301, "Thread: first taker of the CPU", BY_VALUE,
      "The first thread that ran on the CPU that every thread left, from then until it runs again. Others\n"
      "may have run there since: `ovni-report preempt` charges each one with its time.", []),

@@ -8,6 +8,7 @@
  *   302  the thread that woke it up              from OHw to the next OHp
  *   303  number of lost events in a gap          from OM[ to OM] of mark 92, in any state of the
  *                                                thread, and on the CPU that it belongs to
+ *   304  the system call in which it sleeps      from OHp to the next OHr
  *   324  running, runnable or sleeping, and why  from OHx to OHe
  *
  * In: OHx, OHp, OHw, OHr, OHe and marks; out: lines, and arrows with --arrows. 301 and 302 show
@@ -28,8 +29,9 @@
 #include "trace/base/log.h"
 #include "trace/base/off_cpu.h"
 #include "trace/base/text.h"
+#include "trace/states/sleep_call.h"
 
-enum { REASON, NEXT, WAKER, LOST, ACTIVITY };
+enum { REASON, NEXT, WAKER, LOST, CALL, ACTIVITY };
 
 /* Values of 301 and 302 without a thread; the ids of threads follow. */
 enum {
@@ -75,6 +77,10 @@ static const struct value_label waker_values[] = {
 	{0, NULL},
 };
 
+/* Values of 304: the number of the call + 1, of each machine in a range of its own. */
+#define CALL_RANGE  0x20000
+#define CALL_VALUES ((CALL_OTHER_MACHINE + 1) * CALL_RANGE)
+
 #define MARK_LOST 92
 
 #define SCHEDULER_CHANNEL(number, view, text, labels)                                              \
@@ -89,6 +95,7 @@ static const struct channel_page channels[] = {
 	[ACTIVITY] =
 		SCHEDULER_CHANNEL(LASTING_TYPE(4), CPU_NONE,
 				  "Thread: running, runnable, sleeping, and why", activity_values),
+	[CALL] = SCHEDULER_CHANNEL(304, CPU_NONE, "Thread: system call of the sleep", NULL),
 };
 
 #define TID_MAX	       (1 << 22) /* the maximum of Linux */
@@ -125,6 +132,12 @@ struct bpf {
 	struct hash name_at;	    /* of names, by loom and tid */
 	struct off_period *periods; /* by gindex, NULL without --arrows */
 	char *activity_labels[OFF_CPU_COUNT];
+	char **machine_names; /* by stream: of the session in its metadata, or NULL */
+	size_t nstreams;
+	enum call_machine *machines;	 /* by loom */
+	uint64_t seen[CALL_VALUES / 64]; /* bits: values of 304 */
+	char **call_labels;
+	size_t ncall_labels;
 };
 
 /* ---- metadata ---- */
@@ -154,17 +167,27 @@ static int metadata(struct emulator *emu, struct model_state *state, const struc
 {
 	struct bpf *bpf = state->data;
 	const struct json *name;
+	const char *machine;
 
 	if (!json_string(json_key(json_get(meta, "ovni.require"), "bpf")))
 		return 0;
 	if (!bpf) {
 		bpf = state->data = calloc(1, sizeof(*bpf));
-		if (bpf)
+		if (bpf) {
+			bpf->nstreams = emu->nstreams;
 			bpf->richer = calloc(emu->nstreams + 1, sizeof(*bpf->richer));
-		if (!bpf || !bpf->richer)
+			bpf->machine_names = calloc(emu->nstreams + 1, sizeof(*bpf->machine_names));
+		}
+		if (!bpf || !bpf->richer || !bpf->machine_names)
 			return model_complain(state, "out of memory (for the model bpf)");
 	}
 	bpf->richer[stream] = true;
+	machine = json_string(json_get(meta, "bpf.session.machine"));
+	if (machine) {
+		bpf->machine_names[stream] = strdup(machine);
+		if (!bpf->machine_names[stream])
+			return model_complain(state, "out of memory (for the model bpf)");
+	}
 	for (name = json_first(json_get(meta, "bpf.names")); name; name = json_next(name))
 		if (add_name(bpf, stream, name))
 			return model_complain(state, "out of memory (for the names of threads)");
@@ -266,6 +289,20 @@ static int taker_value(struct emulator *emu, struct bpf *bpf, const struct threa
 	return 0;
 }
 
+/* Value of 304 for the call in which a thread falls asleep; 0: not known. */
+static int64_t call_value(struct bpf *bpf, const struct pairs *pairs, const struct event *ev)
+{
+	const struct loom *loom = pairs->th->process->loom;
+	struct sleep_call call = sleep_call_of(ev);
+	uint32_t value;
+
+	if (call.call == CALL_UNKNOWN)
+		return 0;
+	value = (uint32_t)bpf->machines[loom - pairs->emu->sys.looms] * CALL_RANGE + call.call + 1u;
+	bpf->seen[value / 64] |= 1ull << value % 64;
+	return value;
+}
+
 static int leave(struct bpf *bpf, struct pairs *pairs, const struct event *ev)
 {
 	struct emulator *emu = pairs->emu;
@@ -290,6 +327,7 @@ static int leave(struct bpf *bpf, struct pairs *pairs, const struct event *ev)
 		reason = REASON_UNKNOWN;
 	put(pairs, REASON, reason);
 	put(pairs, NEXT, taker);
+	put(pairs, CALL, call_value(bpf, pairs, ev));
 	put(pairs, ACTIVITY,
 	    (off_cpu_runnable(reason) ? ACTIVITY_RUNNABLE : ACTIVITY_SLEEPING) + (int64_t)reason);
 	return 0;
@@ -359,6 +397,7 @@ static void resume(struct bpf *bpf, struct pairs *pairs)
 
 	put(pairs, REASON, 0);
 	put(pairs, NEXT, 0);
+	put(pairs, CALL, 0);
 	put(pairs, ACTIVITY, ACTIVITY_RUNNING);
 	if (!period)
 		return;
@@ -393,6 +432,7 @@ static int watch(struct emulator *emu, struct model_state *state, struct thread 
 	case 'e':
 		for (uint32_t c = REASON; c <= WAKER; c++)
 			put(&pairs, c, 0);
+		put(&pairs, CALL, 0);
 		put(&pairs, ACTIVITY, 0);
 		return 0;
 	}
@@ -431,6 +471,15 @@ static int start(struct emulator *emu, struct model_state *state)
 
 	bpf->first = state->first_channel;
 	emu->names = true;
+	bpf->machines = calloc(emu->sys.nlooms + 1ul, sizeof(*bpf->machines));
+	if (!bpf->machines)
+		goto nomem;
+	for (size_t i = 0; i < emu->sys.nlooms; i++)
+		bpf->machines[i] = CALL_OTHER_MACHINE;
+	for (size_t i = 0; i < bpf->nstreams; i++)
+		if (bpf->machine_names[i])
+			bpf->machines[emu->sys.thread_of_stream[i]->process->loom -
+				      emu->sys.looms] = call_machine(bpf->machine_names[i]);
 	for (unsigned i = 0; i < OFF_CPU_COUNT; i++)
 		if (channel_add_label(&emu->channels[bpf->first + REASON], i ? i : REASON_UNKNOWN,
 				      off_cpu_label(i)) ||
@@ -466,6 +515,29 @@ static const char *name_of(const struct emulator *emu, const struct bpf *bpf,
 	return i == HASH_NONE ? NULL : bpf->names[i].text;
 }
 
+/* Adds the labels of the calls that occur. Returns 0 or -ENOMEM. */
+static int describe_calls(struct emulator *emu, struct bpf *bpf)
+{
+	for (uint32_t value = 1; value < CALL_VALUES; value++) {
+		struct sleep_call call = {.call = (uint16_t)(value % CALL_RANGE - 1)};
+		char *label, **added;
+
+		if (!(bpf->seen[value / 64] >> value % 64 & 1))
+			continue;
+		label = sleep_call_text(&call, (enum call_machine)(value / CALL_RANGE), NULL, 0,
+					false);
+		added = label ? ARRAY_ADD(bpf->call_labels, bpf->ncall_labels) : NULL;
+		if (!added) {
+			free(label);
+			return -ENOMEM;
+		}
+		*added = label;
+		if (channel_add_label(&emu->channels[bpf->first + CALL], value, label))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static int describe(struct emulator *emu, struct model_state *state)
 {
 	struct bpf *bpf = state->data;
@@ -484,7 +556,7 @@ static int describe(struct emulator *emu, struct model_state *state)
 				      known->label))
 			return log_no_memory("for the names of threads");
 	}
-	return 0;
+	return describe_calls(emu, bpf) ? log_no_memory("for the names of system calls") : 0;
 }
 
 static void close_bpf(struct model_state *state)
@@ -495,6 +567,13 @@ static void close_bpf(struct model_state *state)
 		return;
 	for (size_t i = 0; i < OFF_CPU_COUNT; i++)
 		free(bpf->activity_labels[i]);
+	for (size_t i = 0; bpf->machine_names && i < bpf->nstreams; i++)
+		free(bpf->machine_names[i]);
+	free(bpf->machine_names);
+	free(bpf->machines);
+	for (size_t i = 0; i < bpf->ncall_labels; i++)
+		free(bpf->call_labels[i]);
+	free(bpf->call_labels);
 	for (size_t i = 0; i < bpf->nnames; i++)
 		free(bpf->names[i].text);
 	for (size_t i = 0; i < bpf->nknown; i++)

@@ -33,7 +33,7 @@ module() {
 
 build_emu_fuzzer() { # NAME: one that calls the emulator
 	local sources
-	mapfile -t sources < <(module trace/base trace/ovni trace/catalog emu)
+	mapfile -t sources < <(module trace/base trace/ovni trace/catalog trace/states emu)
 	LDLIBS="-lcjson -lm -lz -lpthread" build_fuzzer "$1" "${sources[@]}"
 }
 

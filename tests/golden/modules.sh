@@ -31,7 +31,7 @@ TABLE = {
     "emu/paraver": (BASE, "zlib"),
     "emu/system": (BASE + " trace/ovni emu/paraver", r"cjson/"),
     "emu/task": (BASE + " emu", ""),
-    "emu/models": (BASE + " trace/ovni emu emu/system emu/task", ""),
+    "emu/models": (BASE + " trace/ovni trace/states emu emu/system emu/task", ""),
     "user/cli": (BASE + " user/", "bpf/"),
     "user/session": (BASE + " trace/ovni bpf user/apis user/config user/control user/host user/kernel user/probes "
                      "user/sink user/stats user/timeline user/writer", "bpf/"),

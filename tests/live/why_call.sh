@@ -1,0 +1,116 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# --why=call: each sleep has the system call that the program was in, by name, with the file of its
+# descriptor; a stop and a continued call included. Without the option no event has a call.
+# needs: root
+set -u
+cd "$T" || exit 1
+. "$S/tests/live/lib.sh"
+
+cat >calls.py <<'E'
+import json, os, sys
+from facts import *
+name, path = sys.argv[1:]
+trace, lines = Trace(path), report(name + ".report")
+main = [l["sleeper"] for l in lines if "sleeper" in l][0]
+phases = [l for l in lines if "call" in l]
+check(len(phases) >= 9, "only", len(phases), "phases")
+thread = trace.thread(main)
+check(trace.session.get("calls") is True, "the session does not say that it has calls")
+events = [json.loads(line) for line in open(name + ".dump")]
+events = [e for e in events if e["stream"].endswith("/thread.%d" % main)]
+named = judged = 0
+for phase in phases:
+    mine = [e for e in events if phase["begin"] < int(e["clock"]) < phase["end"]]
+    why = [e["args"]["why"] for e in mine]
+    if 11 in why:  # a switch that the kernel did not report
+        continue
+    asleep = [e for e in mine if e["args"]["why"] == 1]
+    wanted = phase["call"].replace("32-bit_", "32-bit ")
+    judged += 1
+    check(asleep, "no sleep in", wanted, mine)
+    for e in asleep:
+        text = e.get("call", "?")
+        check(text.split("(")[0] == wanted, "a sleep in", wanted, "is shown as", text)
+        if phase["fd"] < 0 or "(" not in text:
+            check(phase["fd"] < 0, "no descriptor in", text)
+            continue
+        number, _, file = text.split("(", 1)[1].rstrip(")").partition(" = ")
+        check(int(number) == phase["fd"], "descriptor", phase["fd"], "is shown as", text)
+        wanted_file = phase["file"].replace("anon_inode:", "")
+        if file:
+            check(wanted_file in (file, "[" + file + "]"), text, "is", phase["file"])
+            named += 1
+    for e in mine:
+        if e["args"]["why"] in (4, 5, 6, 7, 12):
+            check("call" not in e, "a thread that does not sleep has a call", e)
+    if 4 in why:  # stopped and continued: the call goes on
+        check(len(asleep) >= 2, "the continued call has no sleep", mine)
+check(judged >= 6, "only", judged, "phases could be judged")
+check(named >= 1, "no descriptor has a name")
+rows = [r for r in json.load(open(name + ".why")) if r["tid"] == main]
+begins = [e.clock for t in trace.streams for e in t.of("OHC") if e.ints("iQ")[1] == main] + [thread.events[0].clock]
+life, total = thread.events[-1].clock - begins[0], sum(r["time"] for r in rows)
+print(f"{name}: {judged} of {len(phases)} phases, {named} descriptors named; rows {total} ns, life {life} ns")
+check(total == life, "the rows do not add up to", life, rows)
+calls = {r["call"].split("(")[0] for r in rows if r["state"] == "asleep"}
+check("restart_syscall" not in calls, "the continued call has lost its name")
+check({"clock_nanosleep", "ppoll"} <= calls, "the report lacks calls:", calls)
+sys.exit(verdict())
+E
+
+# The calls in the trace TRACE of the workload that has written NAME.report.
+calls_of() { # NAME TRACE
+	"$B/bin/ovni-dump" --json --mcv OHp "$2" >"$1.dump" || complain "$1: ovni-dump: status $?"
+	"$B/bin/ovni-report" why --json "$2" >"$1.why" || complain "$1: ovni-report why: status $?"
+	python3 calls.py "$1" "$2" || complain "$1: the calls"
+}
+
+record command command --why=call -- asleep
+judge command
+calls_of command command
+record pid pid --why=call --wakeup-clock tracepoint -- asleep
+judge pid
+calls_of pid pid
+record all all --why=call -- asleep
+judge all
+calls_of all all
+
+# Paraver: type 304 with the names that occur.
+"$B/bin/ovni-emu" command >emu.log 2>&1 || [ $? = 3 ] || complain "ovni-emu: $(tail -n 2 emu.log)"
+found=0 # a switch that the kernel does not report has no call
+for call in read ppoll epoll_wait futex accept clock_nanosleep; do
+	grep -q "^[0-9]* *$call\$" command/thread.pcf && found=$((found + 1))
+done
+[ $found -ge 4 ] || complain "thread.pcf has only $found of 6 calls: $(grep -A 12 '^0 304' command/thread.pcf)"
+grep -q ':304:' command/thread.prv || complain "thread.prv has no type 304"
+
+# Cut traces keep them.
+"$B/bin/ovni-cut" -o cut command >cut.log 2>&1 || complain "ovni-cut: $(cat cut.log)"
+cp command.report cut.report
+calls_of cut cut
+
+# Rotation, and a flight recorder.
+SOME='in (read|accept|epoll_wait|futex)\('
+record rotated command --rotate 400ms --why=call -- asleep
+for part in rotated/*/; do
+	judge "${part%/}"
+	"$B/bin/ovni-dump" --mcv OHp "$part"
+done >rotated.dump
+grep -qE "$SOME" rotated.dump || complain "the parts of a rotation have no call"
+record flight command --last 30s --why=call -- asleep
+"$B/bin/ovni-dump" --mcv OHp "$(dirname "$(find flight -name 'loom.*' | head -n 1)")" >flight.dump
+grep -qE "$SOME" flight.dump || complain "the flight recorder has no call: $(find flight)"
+
+# With the kernel model, and without calls.
+record kernel command --kernel-model --why=call -- asleep
+"$B/bin/ovni-dump" --mcv KCO kernel >kernel.dump
+grep -qE "$SOME" kernel.dump || complain "KCO has no call"
+judge kernel
+record none command --why=none -- asleep
+facts none <<'E'
+check(not [e for t in trace.streams for e in t.of("OHp") if e.call()], "without --why=call there are calls")
+check(not [t for t in trace.streams if "fds" in t.bpf], "without --why=call there are names")
+E
+finish
