@@ -52,7 +52,8 @@ QUERIES = {
     "renames": "select tid, s.name, s.ts from slice s join thread_track k on k.id = s.track_id join thread using(utid)"
                " where k.name = 'lifecycle'",
     "bounds": "select start_ts, end_ts from trace_bounds",
-    "names": "select tid, name from thread where %s" % REAL,
+    # a thread that is named after its end has a second row, without a name and without runs
+    "names": "select tid, name from thread where name is not null and %s" % REAL,
     "states": "select count() from thread_state where state is null",
     "machines": "select count() from machine",
     "text": "include perfetto module sched.states; select count() from thread_state"
@@ -62,14 +63,13 @@ QUERIES = {
     "parallelism": "include perfetto module sched.thread_level_parallelism; select count() from sched_runnable_thread_count",
     "cpu use": "include perfetto module linux.cpu.utilization.system; select count() from cpu_utilization_per_second",
     "critical": "include perfetto module sched.thread_executing_span;"
-                " select count(), sum(dur), (select to_ts - from_ts from span) from"
-                " _thread_executing_span_critical_path((select utid from span), (select from_ts from span),"
-                " (select to_ts - from_ts from span))",
+                " select count(), sum(p.dur), s.to_ts - s.from_ts from span s,"
+                " _thread_executing_span_critical_path(s.utid, s.from_ts, s.to_ts - s.from_ts) p group by s.utid",
 }
-# The middle of the runs of the thread with the most runs.
+# The middle of the runs of the threads with the most runs. For some the standard library has no answer.
 SPAN = ("create perfetto table span as select utid, min(ts) + (max(ts) - min(ts)) / 4 as from_ts,"
         " max(ts) - (max(ts) - min(ts)) / 4 as to_ts from sched join thread using(utid) where %s"
-        " group by utid order by count() desc limit 1" % REAL)
+        " group by utid order by count() desc limit 8" % REAL)
 
 wrong = []
 
@@ -189,13 +189,14 @@ def main():
 
     for name in ("latency", "runnable", "parallelism", "cpu use"):
         need(int(said[name][0][0]) > 0, name, "has no rows")
-    pieces, sum_ns, span = said["critical"][0]
-    if max(n for n, _ in runs.values()) > 20:
-        need(int(pieces) > 0 and int(sum_ns) == int(span), "critical path:", said["critical"])
+    paths = said["critical"]
+    need(all(sum_ns == span for _, sum_ns, span in paths), "critical paths:", paths)
+    need(paths or max(n for n, _ in runs.values()) <= 20, "no thread has a critical path")
     for text in wrong:
         print("%s: %s" % (file, text))
-    print("%s: %d threads, %d runs, %d wakers, %d functions, critical path of %s ns in %s pieces" % (
-        file, len(runs), sum(n for n, _ in runs.values()), sum(wakers.values()), len(functions), span, pieces))
+    print("%s: %d threads, %d runs, %d wakers, %d functions, critical paths of %d threads in %d pieces" % (
+        file, len(runs), sum(n for n, _ in runs.values()), sum(wakers.values()), len(functions), len(paths),
+        sum(int(pieces) for pieces, _, _ in paths)))
     return 1 if wrong else 0
 
 
