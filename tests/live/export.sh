@@ -24,7 +24,7 @@ export_of() { # NAME OPTION...: leaves $status
 	[ "$(stat -c %u "$P/$name.pftrace")" = 65534 ] || complain "$name: the file belongs to $(stat -c %u "$P/$name.pftrace")"
 }
 
-export_of machine -a -d 500ms
+attempts 3 export_of machine --force -a -d 500ms
 export_of probed -u "$P/bin/calls:leaf(ret),recurse(arg1),branch" -- "$P/bin/calls" -m 8 -n 2 -d 3
 grep -q ' 0 slices' agreed && complain "no probed function is a slice: $(cat agreed)"
 [ $status = 3 ] || python3 -B - "$S/tests/golden" "$P/probed.pftrace" >values 2>&1 <<'END' || complain "$(cat values)"
