@@ -300,15 +300,15 @@ check: deps-check
 check-long: deps-check-long
 	+$(MAKE) $(ALL_CPUS) test-programs
 	+$(MAKE) $(ALL_CPUS) SAN=1 test-programs
-	+! tests/sysroot.sh $(B)/arm64/root arm64 || $(MAKE) $(ALL_CPUS) arm64
+	+! tests/sysroot.sh $(B)/arm64/sysroot arm64 || $(MAKE) $(ALL_CPUS) arm64
 	tests/run --build $(B) --san build-san --long unit unit-san golden fuzz live
 
 # All for arm64; the test golden/arm64 runs it with qemu-user. CC is that of this machine.
 .PHONY: arm64
 arm64:
-	tests/sysroot.sh $(B)/arm64/root arm64
-	+$(MAKE) $(ALL_CPUS) B=$(B)/arm64 CROSS=aarch64-linux-gnu- SYSROOT=$(abspath $(B)/arm64/root) \
-		CC='$(filter ccache,$(CC)) aarch64-linux-gnu-gcc --sysroot=$(abspath $(B)/arm64/root)' test-programs
+	tests/sysroot.sh $(B)/arm64/sysroot arm64
+	+$(MAKE) $(ALL_CPUS) B=$(B)/arm64 CROSS=aarch64-linux-gnu- SYSROOT=$(abspath $(B)/arm64/sysroot) \
+		CC='$(filter ccache,$(CC)) aarch64-linux-gnu-gcc --sysroot=$(abspath $(B)/arm64/sysroot)' test-programs
 
 # One test (T=group/name), or all with the word T in their name.
 test: test-programs

@@ -14,8 +14,8 @@ host=' probes_libraries probes_resolve probes_symbols trace_write user_output '
 golden='compare emu_traces events'
 
 qemu=$(command -v qemu-aarch64-static || command -v qemu-aarch64) || { echo "there is no qemu-user"; exit 77; }
-[ -e "$B/arm64/root/complete" ] || { echo "there are no libraries for arm64 (make arm64)"; exit 77; }
-root=$B/arm64/root run=$T/run
+[ -e "$B/arm64/sysroot/complete" ] || { echo "there are no libraries for arm64 (make arm64)"; exit 77; }
+root=$B/arm64/sysroot run=$T/run
 
 # A build folder whose programs run with QEMU.
 mkdir -p "$run"

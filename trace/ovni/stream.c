@@ -24,7 +24,7 @@
 #define MAPS_MAX   32000       /* half of the default limit of Linux for a process */
 #define KEPT_TOTAL (64u << 20) /* bytes of mapped files in use, of all streams, */
 #define KEPT_MOST  (1u << 20)  /* and the most of one stream; the least is a page */
-#define SOUND	   (64u << 10) /* bytes of a mapped file that one fstat() covers */
+#define STAT_BYTES (64u << 10) /* bytes of a mapped file that one fstat() covers */
 #define WINDOW	   (4u << 10)  /* bytes, of a file that is not mapped */
 
 /* Opens the file `name` of the stream. Returns a descriptor or -errno. */
@@ -115,7 +115,7 @@ static bool map(struct stream *stream, int fd)
 		munmap(base, (size_t)stream->size);
 		return false;
 	}
-	if (stream->size > SOUND)
+	if (stream->size > STAT_BYTES)
 		madvise(base, (size_t)stream->size, MADV_SEQUENTIAL);
 	stream->base = base;
 	return true;
@@ -310,7 +310,7 @@ static int extend_window(struct stream *stream, uint64_t want)
 
 /*
  * True if the mapped file has become shorter. Called for each event without a model, so one fstat()
- * covers the next SOUND bytes.
+ * covers the next STAT_BYTES bytes.
  */
 static bool has_shrunk(struct stream *stream)
 {
@@ -328,7 +328,7 @@ static bool has_shrunk(struct stream *stream)
 	if (fstat(fd, &st) == 0 && st.st_dev == stream->device && st.st_ino == stream->inode)
 		shrunk = (uint64_t)st.st_size < stream->size;
 	close(fd);
-	stream->sound = file_offset(stream) + SOUND;
+	stream->sound = file_offset(stream) + STAT_BYTES;
 	return shrunk;
 }
 

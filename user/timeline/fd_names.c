@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/* fd_names: see fd_names.h. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
