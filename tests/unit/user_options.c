@@ -122,6 +122,8 @@ static const struct {
 	{"-a --mode summary --sample 1/2", "--sample: needs --mode full"},
 	{"-a --mode summary --strict-drops", "--strict-drops: needs --mode full"},
 	{"-a --mode summary --kernel-model", "--kernel-model: needs --mode full"},
+	{"-a --mode summary --why call", "--why: call needs --mode full and switch among --events"},
+	{"-a --events fork --why=call", "--why: call needs --mode full and switch among --events"},
 	{"-a --events fork --kernel-model", "--kernel-model: needs --mode full and switch among"},
 	{"-a --mode summary --rotate 1m", "--rotate: needs --mode full"},
 	{"-a --mode summary --last 10s", "--last: needs --mode full"},
@@ -232,6 +234,8 @@ static void every_option_reaches_its_place(void **state)
 	assert_true(o.output_chosen && o.force && o.all_threads);
 	assert_int_equal(o.buffer_bytes, 65536);
 	assert_int_equal(o.max_bytes, 2ull << 30);
+	options_free(&o);
+	accepted(&o, "-a --mode summary --why none");
 	options_free(&o);
 	accepted(&o, "-t 12 --kernel-model --emulate --dry-run -v");
 	assert_true(o.threads && o.kernel_model && o.emulate && o.dry_run && o.verbose);

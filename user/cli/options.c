@@ -271,6 +271,7 @@ RULE(is_full, o->mode == MODE_FULL)
 RULE(is_full_of_one, is_full(o) && !several_traces(o))
 RULE(is_full_without_last, is_full(o) && !has_last(o))
 RULE(is_full_of_switches, is_full(o) && records(o, EVENT_SWITCH))
+RULE(why_fits, o->why != WHY_CALL || is_full_of_switches(o))
 RULE(is_full_of_probes, is_full(o) && records(o, EVENT_PROBE))
 RULE(mode_fits, (o->mode != MODE_OFF || o->command) &&
 		(o->mode != MODE_SUMMARY || records(o, EVENT_SWITCH)))
@@ -409,7 +410,7 @@ static const struct cli_option table[] = {
 	 .holds = is_full_of_switches, .rule = "needs --mode full and switch among --events"},
 	{"why", 0, NULL, cli_choice, TO(why),
 	 "call: also record the system call in which a thread sleeps; none (default)",
-	 .choices = whys},
+	 .choices = whys, .holds = why_fits, .rule = "call needs --mode full and switch among --events"},
 	{"wakeup-clock", 0, NULL, cli_choice, TO(wakeup_tracepoint),
 	 "source of wake-up times; tracepoint costs more", .choices = clocks},
 	{"attach", 0, NULL, cli_choice, TO(attach),
