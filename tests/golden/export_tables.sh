@@ -82,13 +82,13 @@ thread,state,reason,begin_ns,end_ns,duration_ns,cpu,ended_by,next_tid
 0,running,,1300,1400,100,1,sleeping,0
 1,runnable,preempted,1200,1500,300,0,,
 2,asleep,sleeping,1000,1650,650,,,
-2,runnable,woken,1650,1660,10,-1,,
 1,running,,1500,1700,200,0,sleeping,2
+2,runnable,woken,1650,1660,10,-1,,
 2,runnable,woken,1660,1701,41,0,,
 2,running,,1701,2001,300,0,moved,
 2,running,,2001,2401,400,1,io,0
-2,runnable,woken,2401,2450,49,1,,
 1,asleep,sleeping,1700,2500,800,,,
+2,runnable,woken,2401,2450,49,1,,
 2,runnable,woken,2450,2501,51,2,,
 2,running,,2501,2501,0,2,throttled,0
 1,runnable,woken,2500,2600,100,0,,
@@ -146,15 +146,35 @@ thread n 1 1 bpf.name="a"
 2600 OHw i32:0 u64:50
 2700 OHr
 2900 OHe u64:60
+thread n 1 2 bpf.name="b"
+1000 OHx i32:1 i32:-1 u64:0
+1200 OHp u16:6 i32:0
+1200 OHw i32:-1
+1300 OAs i32:2
+1500 OAs i32:1
+1500 OHr u64:300
+1700 OHp u16:6 i32:0
+1700 OHw i32:-1
+1800 OAs i32:2
+1900 OAs i32:1
+2000 OHr
+2100 OHe
 END
 agree unsure 0
 same intervals <<'END'
 thread,state,reason,begin_ns,end_ns,duration_ns,cpu,ended_by,next_tid
+1,running,,1000,1200,200,1,preempted,0
 0,running,,1000,1300,300,0,lost,
 0,unknown,lost,1300,1500,200,,,
+1,unknown,lost,1200,1500,300,,,
 0,asleep,sleeping,1500,1700,200,,,
+1,running,,1500,1700,200,1,preempted,0
 0,runnable,woken,1700,1800,100,0,,
 0,running,,1800,2000,200,0,preempted,2
+1,runnable,preempted,1700,1800,100,1,,
+1,runnable,preempted,1800,1900,100,2,,
+1,runnable,preempted,1900,2000,100,1,,
+1,running,,2000,2100,100,1,exited,
 0,unknown,lost,2000,2300,300,,,
 0,running,,2300,2400,100,0,sleeping,0
 0,unknown,lost,2400,2700,300,,,

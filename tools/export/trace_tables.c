@@ -91,10 +91,18 @@ struct open_call {
 	int64_t begin, classes[TIME_CLASSES];
 };
 
+struct piece { /* a part of a wait, on the queue of one CPU */
+	int64_t begin, end;
+	int32_t cpu;
+};
+
 struct track {		    /* of one thread */
 	int64_t begin, end; /* of its life, or CELL_UNKNOWN */
 	int64_t piece_at;   /* its present stay, or the part of it on the present CPU, began */
 	int32_t piece_cpu;
+	struct piece *moved; /* the parts before: only its end says whether a wait is known */
+	size_t nmoved;
+	uint32_t room_moved;
 	/* the part of a run that waits for the reason of its end */
 	bool open;
 	int32_t cpu, first_cpu; /* first_cpu: at the begin of the run */
@@ -274,28 +282,27 @@ static int32_t queue_of(const struct intervals *walk, uint32_t stream)
 	return thread->kernel ? thread->interval.cpu : walk->walk.threads[stream].cpu;
 }
 
-/* Ends the present stay of a thread, or its part on one CPU. */
-static int end_piece(struct tables *t, uint32_t stream, enum time_use use, int64_t clock)
-{
-	const struct track *track = &t->tracks[stream];
-
-	if (use == TIME_NONE || use == TIME_RUNNING || clock <= track->piece_at)
-		return 0;
-	return put_interval(t, stream, use, track->piece_at, clock,
-			    is_wait(use) ? known_cpu(track->piece_cpu) : CELL_UNKNOWN, "",
-			    CELL_UNKNOWN);
-}
-
-/* thread_times: a stay has ended; a part of it is written if its thread moved. */
+/* thread_times: a stay has ended. */
 static void take_stay(void *arg, uint32_t stream, enum time_use use, int64_t begin, int64_t end)
 {
 	struct tables *t = arg;
 	struct track *track = &t->tracks[stream];
-	int err;
+	bool wait = is_wait(use);
+	int err = 0;
 
-	if (track->piece_at < begin)
+	for (size_t i = 0; wait && i < track->nmoved && !err; i++) {
+		const struct piece *p = &track->moved[i];
+
+		err = put_interval(t, stream, use, p->begin, p->end, known_cpu(p->cpu), "",
+				   CELL_UNKNOWN);
+	}
+	track->nmoved = 0;
+	if (!wait || track->piece_at < begin)
 		track->piece_at = begin;
-	err = end_piece(t, stream, use, end);
+	if (!err && use != TIME_NONE && use != TIME_RUNNING && end > track->piece_at)
+		err = put_interval(t, stream, use, track->piece_at, end,
+				   wait ? known_cpu(track->piece_cpu) : CELL_UNKNOWN, "",
+				   CELL_UNKNOWN);
 	if (err && !t->failed)
 		t->failed = err;
 }
@@ -327,15 +334,20 @@ static int follow_move(struct tables *t, const struct intervals *walk, uint32_t 
 {
 	struct track *track = &t->tracks[stream];
 	int32_t cpu = queue_of(walk, stream);
-	int err;
+	struct piece *moved;
 
 	if (cpu == track->piece_cpu)
 		return 0;
-	err = end_piece(t, stream, t->times.threads[stream].use, clock);
-	if (clock > track->piece_at)
+	if (is_wait(t->times.threads[stream].use) && clock > track->piece_at) {
+		moved = stack_more(track->moved, track->nmoved, &track->room_moved, sizeof(*moved));
+		if (!moved)
+			return lack(t, "the moves of a thread");
+		track->moved = moved;
+		moved[track->nmoved++] = (struct piece){track->piece_at, clock, track->piece_cpu};
 		track->piece_at = clock;
+	}
 	track->piece_cpu = cpu;
-	return err;
+	return 0;
 }
 
 /* ---- calls ---- */
@@ -791,8 +803,10 @@ int tables_walk(struct export_request *request, table_row_fn row, void *to)
 	if (!err)
 		err = finish(&t, &walk);
 out:
-	for (size_t i = 0; t.tracks && i < n; i++)
+	for (size_t i = 0; t.tracks && i < n; i++) {
 		free(t.tracks[i].calls);
+		free(t.tracks[i].moved);
+	}
 	free(t.tracks);
 	function_list_free(&t.functions);
 	cpu_times_fini(&t.cpu_times);
