@@ -290,7 +290,7 @@ def damage(folder):
             elif how == 2:
                 del data[at:at + random.choice((1, 4, 12, 100))]
             elif how == 3:
-                data[at:at] = os.urandom(random.choice((1, 4, 12)))
+                data[at:at] = random.randbytes(random.choice((1, 4, 12)))
             elif how == 4 and path.endswith(".obs"):  # events in another order
                 other = random.randrange(len(data) + 1)
                 data[at:at] = data[other:other + 24]
@@ -366,14 +366,14 @@ def check_damaged(trace):
     run(trace, "--tolerant", "-l", *flags)
 
 
-seeds = [d for d in glob.glob(vectors + "/*/trace") if vectors and
+seeds = [d for d in sorted(glob.glob(vectors + "/*/trace")) if vectors and
          sum(map(os.path.getsize, glob.glob(d + "/**/stream.obs", recursive=True))) < 20000]
 start, rounds = time.monotonic(), 0
 base = int(os.environ.get("SEED", "0"))
 while time.monotonic() - start < seconds and (not base or not rounds):
-    seed = base or int(time.time() * 1000) % (1 << 40)
-    random.seed(seed)
     rounds += 1
+    seed = base or rounds
+    random.seed(seed)
     trace = top + "/trace"
     shutil.rmtree(trace, ignore_errors=True)
     if seeds and random.random() < 0.4:

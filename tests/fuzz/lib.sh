@@ -45,7 +45,7 @@ run_fuzzer() {
 	# its files in memory, if possible
 	work=$(mktemp -d /dev/shm/fuzz.XXXXXX 2>/dev/null) || work=$(mktemp -d "$T/fuzz.XXXXXX")
 	(cd "$work" && "$T/$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 \
-		-artifact_prefix="$T/" -print_final_stats=1 "$@" "$T/corpus" "$T/seeds") >"$T/out" 2>&1 || status=$?
+		-seed="${SEED:-1}" -artifact_prefix="$T/" -print_final_stats=1 "$@" "$T/corpus" "$T/seeds") >"$T/out" 2>&1 || status=$?
 	rm -rf "$work"
 	if [ $status != 0 ]; then
 		tail -n 60 "$T/out"

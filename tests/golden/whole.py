@@ -365,7 +365,7 @@ OTHERS = (["ovni-report"], ["ovni-report", "cpu"], ["ovni-dump"], ["ovni-info"],
 
 
 def campaign(bins, top, number, traces):
-    seed = int(os.environ.get("WHOLE_SEED", random.randrange(10**6)))
+    seed = int(os.environ.get("WHOLE_SEED") or 1)
     rng, wrong, counts = random.Random(seed), [], {}
     trace, out = top + "/damaged", top + "/out"
     for case in range(number):
