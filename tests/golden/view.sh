@@ -126,6 +126,90 @@ for name in syn-random-06 syn-kernel-switches syn-nodes-tampi-mpi-nosv-random; d
 	agree v.html "$CONFORMANCE/emu/$name/trace"
 done
 
+# System calls of sleeps: times by call are those of ovni-report; a newborn has its creator.
+python3 "$S/tests/golden/tools_make.py" calls <<'END'
+thread n 1 1 bpf.name="reader" bpf.session={"calls":true,"machine":"x86_64"} bpf.fds=[{"fd":3,"name":"/data","from":"1000","to":"90000"}]
+1000 OHx i32:0 i32:-1 u64:0
+2000 OHp u16:3 i32:0 u16:0 u64:3
+5000 OHw i32:-2
+5100 OHr
+6000 OHp u16:1 i32:0 u16:202 u64:4096
+7000 OHw i32:2
+7100 OHr
+7200 OHC i32:0 i32:3 u64:0
+8000 OHp u16:3 i32:0 u16:0 u64:4
+8500 OHw i32:-2
+8500 OHr
+9000 OHp u16:3 i32:0 u16:0 u64:3
+9900 OHw i32:-2
+9900 OHr
+10000 OHe
+thread n 1 2 bpf.name="waker"
+1000 OHx i32:1 i32:-1 u64:0
+9000 OHp u16:2 i32:0 u16:65535
+9500 OHw i32:-2
+9500 OHr
+10000 OHe
+thread n 1 3 bpf.name="child"
+7400 OHx i32:2 i32:-1 u64:0
+10000 OHe
+END
+view 0 calls
+agree calls.html calls
+python3 -B - "$S/tests/golden" <<'PYTHON' || fail "system calls and creators in the page"
+import sys
+sys.path.insert(0, sys.argv[1])
+from view_page import CREATED, Page
+
+page = Page("calls.html")
+calls = [page.meta["sleep_calls"][run.call] for run in page.runs if run.call is not None]
+assert sorted(calls) == ["fault", "futex", "read(3 = /data)", "read(3 = /data)", "read(4)"], calls
+child, = [run for run in page.runs if run.wake == CREATED]
+assert (page.name(child.thread), page.name(child.waker), child.latency, child.begin) == ("child (3)", "reader (1)", 200, 6400), child
+PYTHON
+
+# Eight bytes of the page for each run, also of 2,000 threads on 64 CPUs that wake each other.
+python3 - <<'PYTHON' | python3 "$S/tests/golden/tools_make.py" many
+import random
+random.seed(1)
+lines, on, off, now = {tid: [] for tid in range(1, 2001)}, {}, {}, 1000
+for cpu in range(64):
+    on[cpu] = cpu + 1
+    lines[cpu + 1].append("%d OHx i32:%d i32:-1 u64:0" % (now, cpu))
+for turn in range(24000):
+    now += 50 + random.randrange(500)
+    cpu, tid = random.randrange(64), random.randrange(1, 2001)
+    if tid in on.values():
+        continue
+    old, on[cpu] = on[cpu], tid
+    if not lines[tid]:
+        lines[tid].append("%d OHx i32:%d i32:-1 u64:0" % (now + 1, cpu))
+    else:
+        if off[tid] == 1:
+            lines[tid].append("%d OHw i32:%d" % (now - 20, random.choice(list(on.values()))))
+        lines[tid] += ["%d OAs i32:%d" % (now + 1, cpu), "%d OHr" % (now + 1)]
+    off[old] = random.choice((1, 1, 6))
+    lines[old].append("%d OHp u16:%d i32:%d" % (now, off[old], tid))
+    if off[old] == 6:
+        lines[old].append("%d OHw i32:-1" % now)
+first = True
+for tid, events in lines.items():
+    cpus = ' ovni.loom_cpus=[%s]' % ",".join('{"index":%d,"phyid":%d}' % (i, i) for i in range(64)) if first else ""
+    first = False
+    print("thread n 1 %d%s" % (tid, cpus), *events, sep="\n")
+PYTHON
+view 0 --no-findings many
+python3 -B - "$S/tests/golden" <<'PYTHON' || fail "the size of a page"
+import re, sys
+sys.path.insert(0, sys.argv[1])
+from view_page import Page
+
+runs = len(Page("many.html").runs)
+size = sum(len(text) for text in re.findall('data-kind="runs">([^<]*)<', open("many.html", encoding="utf-8").read()))
+print("%.2f bytes a run" % (size / runs))
+assert runs > 20000 and size / runs < 8, (size, runs)
+PYTHON
+
 # Hardware counters of nOS-V: names and values as the reference shows them.
 view 0 -o v.html "$CONFORMANCE/emu/suite-nosv-hwc/trace"
 python3 -B - "$S/tests/golden" "$CONFORMANCE/emu/suite-nosv-hwc/expected" <<'PYTHON' || fail "the counters of nOS-V"

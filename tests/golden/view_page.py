@@ -22,45 +22,43 @@ import zlib
 
 CUT, MOVES = 13, 14
 DEAD, RUNNABLE = 10, (6, 7, 12)
-GAP, STAY, GAP_USUAL, RECENT = 16, 32, 1, 120
-NONE, STAYED, INTERRUPT, UNKNOWN, LAST, BEFORE, ACTOR, SINCE, MOVED = range(9)
+GAP, STAY, CALL, GAP_USUAL, RECENT = 16, 32, 64, 1, 120
+NONE, STAYED, INTERRUPT, UNKNOWN, LAST, BEFORE, ACTOR, SINCE, MOVED, CREATED = range(10)
 
-Run = collections.namedtuple("Run", "thread cpu begin end why wake latency waker next stays")
+Run = collections.namedtuple("Run", "thread cpu begin end why wake latency waker next stays call")
 Call = collections.namedtuple("Call", "thread function depth begin end inner returned")
 
 
 class Column:
-    def __init__(self, data):
-        self.data, self.at = data, 0
-
-    def byte(self):
-        self.at += 1
-        return self.data[self.at - 1]
+    def __init__(self, data, n):
+        """The first bytes of all numbers, then the second bytes of those that have one, ..."""
+        self.values, self.at = [0] * n, 0
+        left, begin, shift = range(n), 0, 0
+        while left:
+            for i, byte in zip(left, data[begin:begin + len(left)], strict=True):
+                self.values[i] |= (byte & 127) << shift
+            left, begin, shift = [i for i, byte in zip(left, data[begin:]) if byte > 127], begin + len(left), shift + 7
+        assert begin == len(data), (begin, len(data))
 
     def number(self):
-        value = shift = 0
-        while True:
-            byte = self.byte()
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
+        self.at += 1
+        return self.values[self.at - 1]
 
     def signed(self):
         value = self.number()
         return value >> 1 ^ -(value & 1)
 
     def more(self):
-        return self.at < len(self.data)
+        return self.at < len(self.values)
 
 
 def columns(data, n):
     count, = struct.unpack_from("<I", data)
     assert count == n, (count, n)
-    sizes = struct.unpack_from("<%dI" % n, data, 4)
-    at, out = 4 + 4 * n, []
-    for size in sizes:
-        out.append(Column(data[at:at + size]))
+    sizes = struct.unpack_from("<%dI" % (2 * n), data, 4)
+    at, out = 4 + 8 * n, []
+    for size, numbers in zip(sizes[::2], sizes[1::2]):
+        out.append(Column(data[at:at + size], numbers))
         at += size
     assert at == len(data)
     return out
@@ -73,13 +71,13 @@ def sections(path):
 
 
 def read_runs(data):
-    head, kinds, codes, threads, wakers, nexts, gaps, durations, latencies = columns(data, 9)
+    head, kinds, codes, threads, wakers, nexts, gaps, durations, latencies, calls = columns(data, 10)
     recent_wakers = {}
     while head.more():
         cpu, n, at = head.number(), head.number(), head.number()
         recent, runs = [], []
         for i in range(n):
-            kind, code = kinds.byte(), codes.byte()
+            kind, code = kinds.number(), codes.number()
             wake, follows = code & 15, code >> 4
             gap = gaps.signed() if kind & GAP else GAP_USUAL if i else 0
             place = threads.number()
@@ -91,7 +89,7 @@ def read_runs(data):
             recent.insert(0, thread)
             begin = at + gap
             at = begin + durations.number()
-            latency = latencies.number() if wake in (INTERRUPT, UNKNOWN, LAST, BEFORE, ACTOR, SINCE) else None
+            latency = latencies.number() if wake in (INTERRUPT, UNKNOWN, LAST, BEFORE, ACTOR, SINCE, CREATED) else None
             waker = None
             last = recent_wakers.get(thread, (None, None))
             if wake == LAST:
@@ -102,12 +100,15 @@ def read_runs(data):
             elif wake == ACTOR:
                 waker = wakers.number()
                 recent_wakers[thread] = (waker, last[0])
+            elif wake == CREATED:
+                waker = wakers.number()
             assert wake not in (LAST, BEFORE, ACTOR) or waker is not None
             taker = nexts.number() if follows == 3 else ("idle", None, "follows")[follows]
-            runs.append(Run(thread, cpu, begin, at, kind & 15, wake, latency, waker, taker, bool(kind & STAY)))
+            runs.append(Run(thread, cpu, begin, at, kind & 15, wake, latency, waker, taker, bool(kind & STAY),
+                            calls.number() if kind & CALL else None))
         for i, run in enumerate(runs):
             yield run._replace(next=runs[i + 1].thread) if run.next == "follows" else run
-    assert not any(c.more() for c in (kinds, codes, threads, wakers, nexts, gaps, durations, latencies))
+    assert not any(c.more() for c in (kinds, codes, threads, wakers, nexts, gaps, durations, latencies, calls))
 
 
 def read_stays(data):
@@ -115,7 +116,7 @@ def read_stays(data):
     at = 0
     while threads.more():
         at += begins.signed()
-        yield threads.number(), uses.byte(), at, at + durations.number()
+        yield threads.number(), uses.number(), at, at + durations.number()
 
 
 def read_calls(data):
@@ -141,11 +142,12 @@ class Page:
             elif kind == "calls":
                 self.calls += read_calls(data)
             elif kind == "points":
-                threads, types, ats, values = columns(data, 4)
+                threads, types, ats, lows, highs = columns(data, 5)
                 at = 0
                 while threads.more():
                     at += ats.signed()
-                    self.points.append((threads.number(), types.signed(), at, values.signed()))
+                    value = highs.number() << 32 | lows.number()
+                    self.points.append((threads.number(), types.signed(), at, value >> 1 ^ -(value & 1)))
             elif kind == "gaps":
                 threads, cpus, begins, durations, counts = columns(data, 5)
                 while threads.more():
@@ -223,11 +225,11 @@ def compare_runs(page, bin_dir, trace):
         if run.why == MOVES:
             moving[run.thread] = run
             continue
-        wait = run.latency
+        wait = None if run.wake == CREATED else run.latency
         if run.wake == STAYED:
             wait = run.begin - before[run.thread].end
         before[run.thread] = run
-        waker = page.name(run.waker) if run.waker is not None else "interrupt" if run.wake == INTERRUPT else ""
+        waker = page.name(run.waker) if run.waker is not None and run.wake != CREATED else "interrupt" if run.wake == INTERRUPT else ""
         cpu = page.meta["cpus"][run.cpu]["cpu"]
         taker = "unknown" if run.next is None else run.next if run.next == "idle" else page.name(run.next)
         mine.append((run.end, str(cpu) if cpu >= 0 else "", page.name(run.thread), "" if wait is None else str(wait),
@@ -241,17 +243,19 @@ def compare_runs(page, bin_dir, trace):
 def compare_stays(page, bin_dir, trace, window=()):
     sums = collections.defaultdict(lambda: [0, 0, 0])
     options = ["--from", str(window[0]), "--to", str(window[1])] if window else []
+    calls = {(run.thread, run.end): page.meta["sleep_calls"][run.call] for run in page.runs if run.call is not None}
     for thread, use, begin, end in page.all_stays():
+        call = calls.get((thread, begin), "") if page.meta["uses"][use]["state"] == "asleep" else ""
         if window:
             begin, end = (min(max(t + int(page.meta["origin"]), window[0]), window[1]) for t in (begin, end))
         if end <= begin:
             continue
-        entry = sums[thread, page.meta["uses"][use]["state"], page.meta["uses"][use]["reason"]]
+        entry = sums[thread, page.meta["uses"][use]["state"], page.meta["uses"][use]["reason"], call]
         entry[0] += 1
         entry[1] += end - begin
         entry[2] = max(entry[2], end - begin)
     mine = [(page.name(key[0]),) + key[1:] + tuple(entry) for key, entry in sums.items()]
-    theirs = [(r["thread"], r["state"], r["reason"], int(r["times"]), int(r["time"]), int(r["max"]))
+    theirs = [(r["thread"], r["state"], r["reason"], r.get("call", ""), int(r["times"]), int(r["time"]), int(r["max"]))
               for r in report(bin_dir, "why", *options, trace)]
     compare("stays", sorted(mine), sorted(theirs))
     return sum(entry[0] for entry in sums.values())

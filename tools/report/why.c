@@ -78,13 +78,11 @@ static struct call_stays *sleeps_in(struct why *why, uint32_t stream, enum time_
 {
 	const struct owner *owner = &why->report->source->owners[stream];
 	enum call_machine machine = why->machines[stream];
-	struct hash_key key = {.a = (uint64_t)stream << 32 | (uint32_t)use, .c = call->call};
+	struct hash_key key = sleep_call_key(call, machine, owner, since);
 	struct call_stays *added;
 	uint32_t *at;
 
-	if (call->with_object && call_object(machine, call->call) == CALL_OBJECT_FD)
-		key.b = (call->object & UINT32_MAX) << 32 |
-			(uint32_t)(sleep_call_descriptor(owner, (int32_t)call->object, since) + 1);
+	key.a = (uint64_t)stream << 32 | (uint32_t)use;
 	at = hash_at(&why->sleep_at, key);
 	if (!at)
 		return NULL;

@@ -13,7 +13,7 @@
 
 enum stay_column { STAY_THREAD, STAY_USE, STAY_BEGIN, STAY_DURATION, STAY_COLUMNS };
 enum call_column { CALL_THREAD, CALL_FUNCTION, CALL_DEPTH, CALL_END, CALL_DURATION, CALL_COLUMNS };
-enum point_column { POINT_THREAD, POINT_TYPE, POINT_AT, POINT_VALUE, POINT_COLUMNS };
+enum point_column { POINT_THREAD, POINT_TYPE, POINT_AT, POINT_LOW, POINT_HIGH, POINT_COLUMNS };
 enum gap_column { GAP_THREAD, GAP_CPU, GAP_BEGIN, GAP_DURATION, GAP_COUNT, GAP_COLUMNS };
 
 struct stay {
@@ -51,6 +51,9 @@ struct thread_track {
 	struct open_call *calls;
 	size_t depth;
 	uint32_t room;
+	/* of a newborn: the tid of its creator, or 0; and when that made it */
+	int32_t creator;
+	int64_t created_at;
 	/* the open gap of this stream */
 	int64_t gap_at;
 	uint64_t gap_count;
@@ -232,11 +235,19 @@ static unsigned conclude_stays(const struct thread_track *t, const struct run *r
 
 /* ---- runs ---- */
 
-static void read_wake(const struct thread_track *t, const struct interval *interval,
-		      struct run *run)
+static void read_wake(const struct collect *c, const struct interval *interval, struct run *run)
 {
+	const struct thread_track *t = &c->threads[interval->stream];
+
 	if (t->moved) {
 		run->wake = WAKE_MOVED;
+		return;
+	}
+	if (interval->delay == INTERVAL_UNKNOWN && t->creator > 0) {
+		run->wake = WAKE_CREATED;
+		run->waker = t->creator;
+		if (t->created_at < t->begin)
+			run->latency = relative(c, t->begin) - relative(c, t->created_at);
 		return;
 	}
 	if (interval->delay == INTERVAL_UNKNOWN || interval->delay > CLOCK_MOST)
@@ -253,6 +264,36 @@ static void read_wake(const struct thread_track *t, const struct interval *inter
 		run->wake = WAKE_STAYED;
 	else
 		run->wake = WAKE_STAYED_SINCE;
+}
+
+/* The number of the system call in which a thread sleeps from the end of the interval on, plus 1;
+ * 0: it is not known. UINT32_MAX without memory. */
+static uint32_t number_call(struct collect *c, const struct interval *interval)
+{
+	const struct sleep_call *call = &interval->call;
+	const struct owner *owner = &c->source->owners[interval->stream];
+	enum call_machine machine = c->machines[interval->stream];
+	struct hash_key key;
+	uint32_t *at;
+	char **text;
+
+	if (call->call == CALL_UNKNOWN)
+		return 0;
+	key = sleep_call_key(call, machine, owner, interval->end);
+	key.a = key.b ? (uint64_t)interval->stream << 32 : machine;
+	at = hash_at(&c->by_call, key);
+	if (!at)
+		return UINT32_MAX;
+	if (*at == HASH_NONE) {
+		text = ARRAY_ADD(c->sleep_calls, c->nsleep_calls);
+		if (!text)
+			return UINT32_MAX;
+		*text = sleep_call_text(call, machine, owner, interval->end, false);
+		if (!*text)
+			return UINT32_MAX;
+		*at = (uint32_t)c->nsleep_calls;
+	}
+	return *at;
 }
 
 /* Ends the open run of a thread. `kind`: enum off_cpu, RUN_CUT or RUN_MOVES. */
@@ -277,12 +318,17 @@ static int write_run(struct collect *c, const struct interval *interval, uint8_t
 		t->written = t->too_many = false;
 		return write_stays(c, stream);
 	}
-	read_wake(t, interval, &run);
+	read_wake(c, interval, &run);
 	if (kind == RUN_MOVES)
 		run.next = INTERVAL_NEXT_UNKNOWN;
+	else
+		run.call = number_call(c, interval);
+	if (run.call == UINT32_MAX)
+		return log_no_memory("for the system calls of the page");
+	t->creator = 0;
 	if (!t->moved) {
 		unsigned n = conclude_stays(t, &run, t->begin, stays);
-		bool same = n == t->nstays && !t->too_many;
+		bool same = n == t->nstays && !t->too_many && run.wake != WAKE_CREATED;
 
 		for (unsigned i = 0; i < n && same; i++)
 			same = stays[i].begin == t->stays[i].begin &&
@@ -483,6 +529,7 @@ static int write_point(struct collect *c, uint32_t stream, int64_t clock, int32_
 		       int64_t value)
 {
 	int64_t at = relative(c, clock);
+	uint64_t zigzag = (uint64_t)value << 1 ^ -(uint64_t)(value < 0);
 
 	if (!wanted(c, stream, clock, clock))
 		return 0;
@@ -491,7 +538,8 @@ static int write_point(struct collect *c, uint32_t stream, int64_t clock, int32_
 	column_number(&c->points, POINT_THREAD, stream);
 	column_signed(&c->points, POINT_TYPE, type);
 	column_signed(&c->points, POINT_AT, at - c->point_at);
-	column_signed(&c->points, POINT_VALUE, value);
+	column_number(&c->points, POINT_LOW, zigzag & UINT32_MAX);
+	column_number(&c->points, POINT_HIGH, zigzag >> 32);
 	c->point_at = at;
 	c->npoints++;
 	if (++c->points.entries < ENTRIES_MOST)
@@ -568,9 +616,11 @@ static int take_event(void *arg, const struct intervals *intervals, uint32_t str
 			return follow_use(c, stream, time_use_now(intervals, stream),
 					  intervals->threads[stream].known);
 		child = wait_newborn(intervals, stream, ev);
-		return child >= 0
-			       ? change_use(c, (uint32_t)child, TIME_WAITING + WAIT_NEWBORN, c->now)
-			       : 0;
+		if (child < 0)
+			return 0;
+		c->threads[child].creator = c->actors.tid_of[stream];
+		c->threads[child].created_at = c->now;
+		return change_use(c, (uint32_t)child, TIME_WAITING + WAIT_NEWBORN, c->now);
 	}
 	if (ev->model == 'V' && ev->category == 'W')
 		return write_counters(c, stream, ev);
@@ -590,6 +640,9 @@ static int start(struct collect *c)
 	c->threads = calloc(n + 1, sizeof(*c->threads));
 	if (!c->threads)
 		return log_no_memory("for %zu threads of %s", n, c->source->trace.path);
+	c->machines = sleep_machines(c->source);
+	if (!c->machines)
+		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
 		const char *loom = c->actors.looms[c->actors.loom_of[i]];
 
@@ -688,6 +741,11 @@ void collect_fini(struct collect *c)
 		free(c->threads[i].calls);
 	free(c->threads);
 	function_list_free(&c->functions);
+	for (size_t i = 0; i < c->nsleep_calls; i++)
+		free(c->sleep_calls[i]);
+	free(c->sleep_calls);
+	free(c->machines);
+	hash_free(&c->by_call);
 	free(c->types);
 	hash_free(&c->by_type);
 	columns_fini(&c->stays);

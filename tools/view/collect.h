@@ -45,7 +45,11 @@ struct collect {
 	int64_t stay_at, call_at, point_at; /* clocks of the entries before */
 	struct thread_track *threads;	    /* of each stream */
 	struct function_list functions;
-	int32_t *types; /* of the points */
+	enum call_machine *machines; /* of each stream */
+	char **sleep_calls;	     /* texts of the system calls of sleeps */
+	size_t nsleep_calls;
+	struct hash by_call; /* and by stream or machine, and descriptor */
+	int32_t *types;	     /* of the points */
 	size_t ntypes;
 	struct hash by_type;
 	struct density busy, runnable;

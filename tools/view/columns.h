@@ -2,24 +2,26 @@
 /*
  * columns: a block of the page: the same field of many entries side by side, which deflates well.
  *
- *   u32 number of columns, u32 bytes of each column, then the columns
+ *   u32 number of columns; of each column u32 bytes, u32 numbers; then the columns
  *
- * In: entries, field by field; out: the bytes of a section (page_file.h). Integers are LEB128;
- * signed ones are zigzag. Specification: view.md 8.
+ * In: entries, field by field; out: the bytes of a section (page_file.h). Integers are LEB128, but
+ * the first bytes of all numbers of a column come first, then their second bytes, and so on: bytes
+ * of one kind deflate better. Signed ones are zigzag. Specification: view.md 8.
  */
 #ifndef TOOLS_VIEW_COLUMNS_H
 #define TOOLS_VIEW_COLUMNS_H
 
 #include "tools/view/page_file.h"
 
-#define COLUMNS_MOST 9
+#define COLUMNS_MOST 10
 
 struct columns {
-	struct bytes of[COLUMNS_MOST];
+	struct bytes of[COLUMNS_MOST]; /* LEB128, number by number */
 	size_t entries;
 	struct bytes block; /* scratch */
 };
 
+/* `value` is below 128: a number of one byte. */
 static inline void column_byte(struct columns *columns, unsigned column, uint8_t value)
 {
 	bytes_u8(&columns->of[column], value);

@@ -160,6 +160,14 @@ static void put_functions(const struct described *d, struct json *root)
 	}
 }
 
+static void put_sleep_calls(const struct described *d, struct json *root)
+{
+	struct json *list = json_put_array(root, "sleep_calls");
+
+	for (size_t i = 0; i < d->collect->nsleep_calls; i++)
+		put_name(list, NULL, d->collect->sleep_calls[i]);
+}
+
 static void put_density(struct json *root, const char *key, const struct density *density)
 {
 	struct json *node = json_put_object(root, key), *list = json_put_array(node, "ns");
@@ -362,6 +370,7 @@ static int describe(struct described *d, struct page_file *page)
 	}
 	put_threads(d, root);
 	put_functions(d, root);
+	put_sleep_calls(d, root);
 	err = put_marks(d, root);
 	if (err)
 		goto out;

@@ -13,8 +13,9 @@
 int page_file_init(struct page_file *page, int level)
 {
 	memset(page, 0, sizeof(*page));
-	/* Z_RLE is twice as fast as level 1, for 3 % at most: repeats are near */
-	if (deflateInit2(&page->deflate, level, Z_DEFLATED, MAX_WBITS, 9,
+	/* Z_RLE is twice as fast as level 1, for 3 % at most: repeats are near. Little memory makes
+	 * it choose new codes after 8192 bytes, as the bytes of a column change */
+	if (deflateInit2(&page->deflate, level, Z_DEFLATED, MAX_WBITS, level == 1 ? 7 : 9,
 			 level == 1 ? Z_RLE : Z_DEFAULT_STRATEGY) != Z_OK)
 		return log_no_memory("for the page");
 	return 0;

@@ -13,15 +13,17 @@ enum column {
 	COLUMN_KIND,	 /* end_kind, and the bits below */
 	COLUMN_CODE,	 /* enum run_wake, enum run_next * 16 */
 	COLUMN_THREAD,	 /* place in the list of recent threads, or RECENT + stream */
-	COLUMN_WAKER,	 /* WAKE_ACTOR */
+	COLUMN_WAKER,	 /* WAKE_ACTOR, WAKE_CREATED */
 	COLUMN_NEXT,	 /* NEXT_ACTOR */
 	COLUMN_GAP,	 /* KIND_GAP: since the end of the run before, signed */
 	COLUMN_DURATION, /* of each run */
 	COLUMN_LATENCY,	 /* where the thread has a wake-up */
+	COLUMN_CALL,	 /* KIND_CALL: the number of the system call of the sleep */
 	COLUMNS
 };
 #define KIND_GAP  16 /* the gap before is not GAP_USUAL */
 #define KIND_STAY 32 /* explicit_stays */
+#define KIND_CALL 64 /* the call of the sleep is known */
 #define GAP_USUAL 1  /* ns: of a switch from one thread to another (event-mapping.md) */
 #define RECENT	  120
 
@@ -98,6 +100,8 @@ static int put_wake(struct run_block *b, struct actors *actors, const struct run
 	*code = run->wake;
 	if (run->wake >= WAKE_INTERRUPT && run->wake != WAKE_MOVED)
 		column_number(&b->columns, COLUMN_LATENCY, (uint64_t)run->latency);
+	if (run->wake == WAKE_CREATED)
+		goto other;
 	if (run->wake != WAKE_ACTOR)
 		return 0;
 	if (recent->block != b->number)
@@ -113,6 +117,7 @@ static int put_wake(struct run_block *b, struct actors *actors, const struct run
 		*code = WAKE_BEFORE;
 		return 0;
 	}
+other:
 	actor = actors_find(actors, run->stream, run->waker);
 	column_number(&b->columns, COLUMN_WAKER, actor);
 	return actor == UINT32_MAX ? -ENOMEM : 0;
@@ -156,7 +161,10 @@ static int put_cpu(struct run_block *b, struct actors *actors, const uint32_t *o
 
 		column_byte(columns, COLUMN_KIND,
 			    (uint8_t)(run->end_kind | (gap != usual ? KIND_GAP : 0) |
-				      (run->explicit_stays ? KIND_STAY : 0)));
+				      (run->explicit_stays ? KIND_STAY : 0) |
+				      (run->call ? KIND_CALL : 0)));
+		if (run->call)
+			column_number(columns, COLUMN_CALL, run->call - 1);
 		if (gap != usual)
 			column_signed(columns, COLUMN_GAP, gap);
 		put_thread(columns, recent, run->stream);

@@ -28,7 +28,8 @@ enum run_wake {
 	WAKE_BEFORE, /* by the one before */
 	WAKE_ACTOR,
 	WAKE_STAYED_SINCE, /* runnable for the latency, but not since its last run */
-	WAKE_MOVED	   /* the run continues one on another CPU */
+	WAKE_MOVED,	   /* the run continues one on another CPU */
+	WAKE_CREATED	   /* runnable since its creator made it */
 };
 
 enum run_next { NEXT_IDLE, NEXT_UNKNOWN, NEXT_FOLLOWS, NEXT_ACTOR };
@@ -36,7 +37,8 @@ enum run_next { NEXT_IDLE, NEXT_UNKNOWN, NEXT_FOLLOWS, NEXT_ACTOR };
 struct run {
 	int64_t begin, end, latency; /* latency: where `wake` has one */
 	uint32_t stream, cpu;	     /* cpu: row */
-	int32_t waker, next;	     /* tids, as in struct interval */
+	int32_t waker, next;	     /* tids, as in struct interval; or the creator */
+	uint32_t call;		     /* in which it then sleeps: its number + 1; 0: not known */
 	uint8_t wake;		     /* WAKE_ACTOR stands for any thread */
 	uint8_t end_kind;	     /* enum off_cpu, RUN_CUT or RUN_MOVES */
 	bool explicit_stays;	     /* the stays before it are in a block of their own */

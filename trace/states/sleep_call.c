@@ -51,6 +51,17 @@ int sleep_call_descriptor(const struct owner *owner, int32_t fd, int64_t clock)
 	return before >= 0 ? before : after;
 }
 
+struct hash_key sleep_call_key(const struct sleep_call *call, enum call_machine machine,
+			       const struct owner *owner, int64_t clock)
+{
+	struct hash_key key = {.c = call->call};
+
+	if (call->with_object && call_object(machine, call->call) == CALL_OBJECT_FD)
+		key.b = (call->object & UINT32_MAX) << 32 | 1u << 31 |
+			(uint32_t)(sleep_call_descriptor(owner, (int32_t)call->object, clock) + 1);
+	return key;
+}
+
 /* "anon_inode:[eventfd]" is an eventfd. */
 static char *descriptor_text(const char *call, int32_t fd, const char *name)
 {

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "trace/base/hash.h"
 #include "trace/catalog/system_calls.h"
 #include "trace/ovni/trace.h"
 
@@ -30,6 +31,11 @@ struct sleep_call sleep_call_of(const struct event *ev);
 
 /* The name of the descriptor `fd` at `clock`: its index in owner->fds, or -1. */
 int sleep_call_descriptor(const struct owner *owner, int32_t fd, int64_t clock);
+
+/* Equal for the calls of sleeps of one thread that have the same text, without `exact`. The member
+ * `a` is 0; `b` is 0 where the text is that of the call alone, on this machine. */
+struct hash_key sleep_call_key(const struct sleep_call *call, enum call_machine machine,
+			       const struct owner *owner, int64_t clock);
 
 /* The call of a sleep that begins at `clock` as text, with the address of a futex or a fault and
  * the process that it waits for if `exact`. For free(); NULL without memory. The call must be

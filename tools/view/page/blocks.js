@@ -2,10 +2,10 @@
  * blocks: the data elements of the page, decoded into columns (view.md 8). A block that is damaged
  * is counted, and the others still work: every count and offset is checked before its use.
  */
-const KIND_GAP = 16, KIND_STAY = 32, RECENT = 120;
+const KIND_GAP = 16, KIND_STAY = 32, KIND_CALL = 64, RECENT = 120;
 const END_CUT = 13, END_MOVES = 14, END_DEAD = 10;
 const WAKE_STAYED = 1, WAKE_INTERRUPT = 2, WAKE_UNKNOWN = 3, WAKE_LAST = 4, WAKE_BEFORE = 5, WAKE_ACTOR = 6,
-	WAKE_SINCE = 7, WAKE_MOVED = 8;
+	WAKE_MOVED = 8, WAKE_CREATED = 9;
 const BY_NONE = -1, BY_INTERRUPT = -2, BY_UNKNOWN = -3; /* in place of an actor */
 const NEXT_IDLE = -1, NEXT_UNKNOWN = -2;
 
@@ -23,56 +23,53 @@ async function inflate(bytes) {
 	return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
+/* Numbers in LEB128: the first bytes of all, then the second bytes of those that have one, and so on. */
 class Column {
-	constructor(bytes) {
-		this.bytes = bytes;
+	constructor(bytes, n) {
+		const values = this.values = new Float64Array(n), more = new Uint32Array(n);
+		let from = 0;
+		for (let count = n, scale = 1; count; scale *= 128) {
+			let left = 0;
+			if (count > bytes.length - from)
+				throw new RangeError('a column is too short');
+			for (let k = 0; k < count; k++) {
+				const byte = bytes[from + k], i = scale === 1 ? k : more[k];
+				values[i] += (byte & 127) * scale;
+				if (byte > 127)
+					more[left++] = i;
+			}
+			from += count;
+			count = left;
+		}
+		if (from !== bytes.length)
+			throw new RangeError('a column is too long');
 		this.at = 0;
 	}
-	byte() {
-		if (this.at >= this.bytes.length)
-			throw new RangeError('a column is too short');
-		return this.bytes[this.at++];
-	}
 	number() {
-		let byte = this.byte(), value = byte & 127, scale = 128;
-		while (byte > 127) {
-			byte = this.byte();
-			value += (byte & 127) * scale;
-			scale *= 128;
-		}
-		if (value > Number.MAX_SAFE_INTEGER)
-			throw new RangeError('a number is too large');
+		const value = this.values[this.at++];
+		if (!(value <= Number.MAX_SAFE_INTEGER))
+			throw new RangeError('a number is missing or too large');
 		return value;
 	}
 	signed() {
 		const value = this.number();
 		return value % 2 ? -(value + 1) / 2 : value / 2;
 	}
-	/* A signed number of 64 bits, which a value of a mark may need. */
-	wide() {
-		let value = 0n, shift = 0n, byte;
-		do {
-			byte = this.byte();
-			value |= BigInt(byte & 127) << shift;
-			shift += 7n;
-		} while (byte > 127);
-		return BigInt.asIntN(64, value >> 1n ^ -(value & 1n));
-	}
 	more() {
-		return this.at < this.bytes.length;
+		return this.at < this.values.length;
 	}
 }
 
 function columnsOf(bytes, n) {
 	const head = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength), out = [];
-	let at = 4 + 4 * n;
+	let at = 4 + 8 * n;
 	if (head.getUint32(0, true) !== n)
 		throw new RangeError('the number of columns');
 	for (let i = 0; i < n; i++) {
-		const size = head.getUint32(4 + 4 * i, true);
-		if (size > bytes.length - at)
+		const size = head.getUint32(4 + 8 * i, true), numbers = head.getUint32(8 + 8 * i, true);
+		if (size > bytes.length - at || numbers > size)
 			throw new RangeError('the size of a column');
-		out.push(new Column(bytes.subarray(at, at + size)));
+		out.push(new Column(bytes.subarray(at, at + size), numbers));
 		at += size;
 	}
 	return out;
@@ -86,10 +83,10 @@ function below(value, limit) {
 
 /* Runs, in the order of the file. */
 class Runs {
-	constructor(n, threads, actors, cpus) {
+	constructor(n, threads, actors, cpus, calls) {
 		this.n = 0;
 		this.room = n;
-		this.limits = { threads, actors, cpus };
+		this.limits = { threads, actors, cpus, calls };
 		this.begin = new Float64Array(n);
 		this.end = new Float64Array(n);
 		this.latency = new Float64Array(n); /* below 0: none */
@@ -99,6 +96,7 @@ class Runs {
 		this.wake = new Uint8Array(n);
 		this.waker = new Int32Array(n);
 		this.next = new Int32Array(n);
+		this.call = new Uint32Array(calls ? n : 0); /* of the sleep after it: its number + 1; 0: not known */
 		/* of each thread: its last two wakers, and the block in which they are valid */
 		this.lastWaker = new Int32Array(threads);
 		this.wakerBefore = new Int32Array(threads);
@@ -108,13 +106,13 @@ class Runs {
 	read(bytes) {
 		const from = this.n;
 		try {
-			this.readBlock(columnsOf(bytes, 9));
+			this.readBlock(columnsOf(bytes, 10));
 		} catch (error) {
 			this.n = from; /* all of a block or nothing */
 			throw error;
 		}
 	}
-	readBlock([head, kinds, codes, threads, wakers, nexts, gaps, durations, latencies]) {
+	readBlock([head, kinds, codes, threads, wakers, nexts, gaps, durations, latencies, calls]) {
 		const recent = new Uint32Array(RECENT + 1);
 		this.block++;
 		while (head.more()) {
@@ -123,7 +121,7 @@ class Runs {
 			if (n > this.room - this.n)
 				throw new RangeError('the number of runs');
 			for (let k = 0; k < n; k++) {
-				const i = this.n++, kind = kinds.byte(), code = codes.byte(), wake = code & 15;
+				const i = this.n++, kind = kinds.number(), code = codes.number(), wake = code & 15;
 				at += kind & KIND_GAP ? gaps.signed() : k ? 1 : 0;
 				let place = threads.number(), thread;
 				if (place < RECENT) {
@@ -144,7 +142,9 @@ class Runs {
 				this.wake[i] = wake;
 				this.begin[i] = at;
 				this.end[i] = at += durations.number();
-				this.latency[i] = wake >= WAKE_INTERRUPT && wake <= WAKE_SINCE ? latencies.number() : -1;
+				this.latency[i] = wake >= WAKE_INTERRUPT && wake !== WAKE_MOVED ? latencies.number() : -1;
+				if (kind & KIND_CALL)
+					this.call[i] = 1 + below(calls.number(), this.limits.calls);
 				this.waker[i] = this.readWaker(wake, thread, wakers);
 				if (waits)
 					this.next[i - 1] = thread;
@@ -159,6 +159,8 @@ class Runs {
 			return BY_INTERRUPT;
 		if (wake === WAKE_UNKNOWN)
 			return BY_UNKNOWN;
+		if (wake === WAKE_CREATED)
+			return below(wakers.number(), this.limits.actors);
 		if (wake < WAKE_LAST || wake > WAKE_ACTOR)
 			return BY_NONE;
 		const { lastWaker, wakerBefore, wakerBlock } = this;
@@ -210,7 +212,7 @@ class Entries {
 		const [threads, uses, begins, durations] = columnsOf(bytes, 4);
 		for (let at = 0; threads.more();) {
 			at += begins.signed();
-			this.add(threads.number(), at, at + durations.number(), uses.byte(), 0);
+			this.add(threads.number(), at, at + durations.number(), uses.number(), 0);
 		}
 	}
 	calls(bytes) {
@@ -221,10 +223,11 @@ class Entries {
 		}
 	}
 	points(bytes) {
-		const [threads, types, ats, values] = columnsOf(bytes, 4);
+		const [threads, types, ats, lows, highs] = columnsOf(bytes, 5);
 		for (let at = 0; threads.more();) {
 			at += ats.signed();
-			this.values[this.n] = values.wide();
+			const value = BigInt(highs.number()) << 32n | BigInt(lows.number());
+			this.values[this.n] = BigInt.asIntN(64, value >> 1n ^ -(value & 1n));
 			this.add(threads.number(), at, at, types.signed(), 0);
 		}
 	}

@@ -96,7 +96,7 @@ class Model {
 		this.hosts = meta.looms.length - this.accelerators.size;
 		this.cpus = meta.cpus.map((cpu, id) => id).filter((id) => meta.cpus[id].cpu >= 0 && !this.accelerators.has(meta.cpus[id].loom));
 		this.nactors = nthreads + meta.others.length;
-		this.runs = new Runs(n.runs, nthreads, this.nactors, meta.cpus.length);
+		this.runs = new Runs(n.runs, nthreads, this.nactors, meta.cpus.length, meta.sleep_calls.length);
 		for (const kind of ['stays', 'calls', 'points', 'gaps'])
 			this[kind] = new Entries(n[kind], nthreads);
 		this.classOf = meta.uses.map((use) => {
@@ -229,10 +229,16 @@ class Model {
 		return thread.name ? cut(shown(thread.name)) + ' (' + thread.tid + ')' : thread.tid;
 	}
 
-	/* Since when the thread of a run was runnable before it; undefined: not known. */
+	/* When a waker or creator made the thread of a run runnable; undefined: not known. */
+	since(place) {
+		const { runs, byThread } = this, i = byThread.order[place];
+		return runs.wake[i] === WAKE_CREATED ? runs.begin[i] - runs.latency[i] : this.wakeOf(place);
+	}
+
+	/* Since when the thread of a run was runnable before it, but not newborn; undefined: not known. */
 	wakeOf(place) {
 		const { runs, byThread } = this, i = byThread.order[place];
-		if (runs.latency[i] >= 0)
+		if (runs.latency[i] >= 0 && runs.wake[i] !== WAKE_CREATED)
 			return runs.begin[i] - runs.latency[i];
 		if (runs.wake[i] !== WAKE_STAYED || place === byThread.first[runs.thread[i]])
 			return undefined;
@@ -317,6 +323,13 @@ class Model {
 	runAt(thread, t) {
 		const at = this.byThread.place(thread, t + 1) - 1;
 		return at < this.byThread.first[thread] ? -1 : at;
+	}
+
+	/* The system call of a sleep that begins at `t`, with a blank before it; '': it is not known. */
+	callOf(thread, t) {
+		const { runs, byThread, meta } = this, at = byThread.place(thread, t) - 1;
+		const i = at < byThread.first[thread] ? -1 : byThread.order[at];
+		return i >= 0 && runs.end[i] === t && runs.call[i] ? ' in ' + shown(meta.sleep_calls[runs.call[i] - 1]) : '';
 	}
 
 	placeOf(i) {
