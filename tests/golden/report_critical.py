@@ -19,7 +19,6 @@ import sys
 
 import tools_make
 
-REPORT, DIR = sys.argv[1:3]
 WAKING_MOST = 100000
 
 
@@ -120,11 +119,11 @@ def path(all_stays, tid, start, end):
     return out[::-1]
 
 
-def main():
+def main(program, folder):
     checked = hops = 0
     for seed in range(1, 41):
         threads = schedule(seed)
-        trace = os.path.join(DIR, "random")
+        trace = os.path.join(folder, "random")
         shutil.rmtree(trace, ignore_errors=True)
         tools_make.main(trace, [line for t in threads.values() for line in ("thread n 1 %d" % t.tid, *t.lines)])
         all_stays = {t.tid: stays(t) for t in threads.values()}
@@ -136,7 +135,7 @@ def main():
             start = random.choice((first, random.randint(first, end)))
             if start >= end:
                 continue
-            run = subprocess.run([REPORT, "critical", "--json", "--tid", str(tid), "--from", str(start), trace],
+            run = subprocess.run([program, "critical", "--json", "--tid", str(tid), "--from", str(start), trace],
                                  capture_output=True, text=True, check=False)
             if run.returncode:
                 sys.exit("seed %d, thread %d: %s" % (seed, tid, run.stderr))
@@ -154,4 +153,5 @@ def main():
     sys.exit(not (checked > 80 and hops > 1000))
 
 
-main()
+if __name__ == "__main__":
+    main(*sys.argv[1:])

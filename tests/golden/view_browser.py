@@ -229,7 +229,7 @@ def look_at_gestures(browser):
         for row in report(bin_dir, "why", "--from", str(origin + marks[0]), "--to", str(origin + marks[1]), top + "/turns"):
             key = row["state"] + (": " + row["reason"] if row["reason"] else "")
             sums[key] = sums.get(key, 0) + int(row["time"])
-        heads, cells = browser.run("""return [Array.from(document.querySelectorAll('#panel th'), (n) => n.textContent),
+        heads, cells = browser.run("""return [Array.from(document.querySelectorAll('#panel th'), (n) => n.textContent.replace(' ▾', '')),
             Array.from(document.querySelectorAll('#panel tr:nth-child(2) td'), (n) => n.textContent)]""")
         check("a table of the measure", len(heads) > 3, heads)
         unit = {"ns": 1, "us": 1000, "ms": 1000000, "s": 1000000000}
@@ -438,6 +438,97 @@ def look_at_waits(browser):
     check("a click on the count", "for a CPU at" in look.panel() and look.state()["chosenRow"] == "runnable", look.panel())
 
 
+def look_at_paths(browser):
+    """The critical path is that of ovni-report critical; its steps, its rows and its link."""
+    random.seed(11)
+    compared = hops = 0
+    for name in ["path", "turns"] + ["random%d" % i for i in range(1, 7)]:
+        look, page = Look(browser, name), Page("%s/%s.html" % (top, name))
+        threads, origin = page.meta["threads"], int(page.meta["origin"])
+        for thread in random.sample(range(len(threads)), min(4, len(threads))):
+            for begin in 0, random.randint(0, page.meta["end"] // 2):
+                options = ["--tid", threads[thread]["tid"], "--from", str(origin + begin)]
+                truth = [(int(r["from"]), int(r["to"]), r["tid"], r["state"], r["reason"], r["by"])
+                         for r in report(bin_dir, "critical", *options, "%s/%s" % (top, name))]
+                got = [(begin, end, threads[who]["tid"], *({"use": page.meta["uses"][use]} if use >= 0 else
+                        {"use": {"state": "wake-up" if use == -1 else "not recorded", "reason": ""}})["use"].values(),
+                        page.name(by) if by >= 0 else "interrupt" if by == -2 else "") for who, begin, end, use, by in browser.run("""
+                    const [thread, from] = arguments, life = stayBefore(view.model, thread, Infinity);
+                    return criticalPath(view.model, thread, from, life.end).map((s) => [s.thread, s.begin, s.end, s.use, s.by]);""", thread, begin)]
+                at = next((i for i, (a, b) in enumerate(zip(got, truth)) if a != b), min(len(got), len(truth)))
+                check("%s: the path of %s" % (name, options), got == truth, len(got), len(truth), got[at:at + 2], truth[at:at + 2])
+                compared += 1
+                hops += sum(a[2] != b[2] for a, b in zip(got, got[1:]))
+    check("paths with hops", compared > 40 and hops > 500, compared, hops)
+    look = Look(browser, "path")
+    rows = lambda: browser.run("return view.rows.filter((row) => row.kind === 'thread').map((row) => row.key)")
+    pixel = lambda t, key: look.pixel(t, key, -5)
+    every = rows()
+    look.click(95000, "t3")
+    ran = pixel(95000, "t3")
+    browser.keys("c")
+    look.settle()
+    check("the path to the end of a run", "The critical path to worker (3) from 0.000000000 s to 0.000099000 s" in look.panel()
+          and "1 hop to a waker or creator" in look.panel() and "asleep (io) in read(3 = /data/<b>x)" in look.panel(), look.panel())
+    check("only its threads have rows", rows() == [key for key in every if key in ("t3", "t4")], rows(), every)
+    check("all else is pale", pixel(95000, "t3") == ran and pixel(85000, "t4") == COLOURS["running"] and not near(pixel(95000, "t4"), COLOURS["io"])
+          and pixel(60000, "t3") != COLOURS["asleep"], pixel(95000, "t3"), pixel(85000, "t4"), pixel(60000, "t3"))
+    browser.keys("N")
+    check("N goes to the step before", "▸ 0.000090000" in look.panel() and look.state()["chosenRow"] == "t3", look.panel())
+    browser.keys("NN")
+    check("and on to the waker's thread", "▸ 0.000080000" in look.panel() and look.state()["chosenRow"] == "t4", look.panel())
+    browser.keys("n")
+    check("n goes to the next step", "▸ 0.000080040" in look.panel(), look.panel())
+    look.picture("path")
+    browser.wait(lambda: "path=t3," in browser.run("return location.hash"), 10)
+    link = browser.run("return location.hash")
+    browser.call("POST", "/url", {"url": "about:blank"})
+    browser.call("POST", "/url", {"url": "file://%s/path.html%s" % (top, link)})
+    browser.ready()
+    look.settle()
+    check("a link shows the path", "The critical path to worker (3) from 0.000000000 s to 0.000099000 s" in look.panel(), look.panel())
+    browser.keys("\ue00c")
+    check("Esc ends it", rows() == every and browser.run("return view.path === undefined"), rows())
+    # system calls and creators in the sentences and the search
+    for t, key, words in ((60, "t1", "asleep (sleeping) in futex for 99.98 us"), (60000, "t4", "asleep (io) in read(3 = /data/<b>x) for 79.96 us"),
+                          (13, "t3", "was runnable (newborn) for 4 ns"), (13, "t3", "It was created by main (1) on CPU 0"),
+                          (16, "t1", "Then it slept (sleeping) in futex.")):
+        browser.run("view.show(arguments[0] - 10, arguments[0] + 10)", t)
+        look.settle()
+        look.click(t, key)
+        check("the sentence at %d" % t, words in look.panel(), words, look.panel())
+    browser.keys("/")
+    browser.keys("read(")
+    check("the search finds the system call", re.search(r"read\(3 = /data/<b>x\)\s*sleeps in a system call\s*2 sleeps\s*139.95 us", look.panel()), look.panel())
+    browser.keys("\ue00c")
+    look.link("read(3")
+    check("and goes to its longest sleep", "asleep (io) in read(3 = /data/<b>x) for 79.96 us" in look.panel(), look.panel())
+    # the table of the part in sight, of all threads and of the chosen one
+    look = Look(browser, "turns")
+    browser.run("view.chooseRow('t', 4)")
+    browser.keys("v")
+    truth, end = {}, Page(top + "/turns.html").meta["end"]
+    for row in report(bin_dir, "why", "--tid", "104", top + "/turns"):
+        truth[row["state"] + (" (%s)" % row["reason"] if row["reason"] else "")] = (row["times"], int(row["time"]), int(row["max"]))
+    tables = browser.run("""return Array.from(document.querySelectorAll('#panel table'), (table) => Array.from(table.rows, (row) => Array.from(row.cells, (cell) => cell.textContent)))""")
+    unit = {"ns": 1, "us": 10 ** 3, "ms": 10 ** 6, "s": 10 ** 9}
+    ns = lambda text: round(float(text.split()[0]) * unit[text.split()[1]])
+    check("two tables", len(tables) == 2 and "turn104" in tables[0][0][0], tables)
+    got = {cells[0]: (cells[1], ns(cells[2]), ns(cells[6])) for cells in tables[0][1:]}
+    check("the stays of the chosen thread", got == truth and len(truth) > 3, got, truth)
+    check("their shares are the whole", abs(sum(float(cells[3][:-2]) for cells in tables[0][1:]) - 100) < 1, tables[0], end)
+    x, y = browser.run("""const link = Array.from(document.querySelectorAll('#panel th a')).find((a) => a.textContent.startsWith('runnable: woken'));
+        link.scrollIntoView(); const box = link.getBoundingClientRect(); return [box.left + 4, box.top + 5];""")
+    browser.pointer(("move", int(x), int(y)), ("down",), ("up",))
+    sorted_by = browser.run("""const table = document.querySelectorAll('#panel table')[1], heads = Array.from(table.rows[0].cells, (cell) => cell.textContent);
+        const at = heads.findIndex((head) => head.startsWith('runnable: woken'));
+        return [heads[at], Array.from(table.rows, (row) => row.cells[at].textContent).slice(2)]""")
+    times = [ns(cell) if cell else 0 for cell in sorted_by[1]]
+    check("a click on a head sorts", sorted_by[0].endswith("▾") and times == sorted(times, reverse=True) and len(set(times)) > 3, sorted_by)
+    look.picture("turns-table")
+    check("no errors", not (errors := browser.errors()), errors)
+
+
 def look_at_rows(browser):
     """Rows and the time by keys, by their names and by the wheel over the axis and the overview; the sentence beside the pointer."""
     look, end = Look(browser, "small"), Page(top + "/small.html").meta["end"]
@@ -632,6 +723,7 @@ def main():
         look_at_findings(browser)
         look_at_values(browser)
         look_at_waits(browser)
+        look_at_paths(browser)
         look_at_rows(browser)
         look_at_hostile(browser)
         look_at_damage(browser)

@@ -87,6 +87,52 @@ for tid, lines in events.items():
     print('thread n 1 %d bpf.name="turn%d"' % (tid, tid), *lines, "%d OHe" % last, sep="\n")
 PYTHON
 make_trace costly <"$S/tests/golden/view_costly.txt"
+# A path by hand: main waits for worker, worker for stage and then for holder, which sleeps; a newborn; calls of sleeps.
+make_trace path <<'END'
+thread n 1 1 bpf.name="main" bpf.session={"calls":true,"machine":"x86_64"}
+0 OHx i32:0 i32:-1 u64:0
+10 OHC i32:0 i32:3 u64:0
+20 OHp u16:1 i32:2 u16:202 u64:4096
+100000 OHw i32:3
+100010 OHr
+100030 OHe
+thread n 1 2 bpf.name="stage"
+0 OHx i32:1 i32:-1 u64:0
+400 OHp u16:1 i32:0
+120000 OHw i32:-2
+120010 OHr
+120020 OHe
+thread n 1 3 bpf.name="worker"
+14 OHx i32:2 i32:-1 u64:0
+30 OHp u16:1 i32:0
+460 OHw i32:2
+460 OHr
+500 OHp u16:1 i32:0
+90000 OHw i32:4
+90020 OHr
+99000 OHp u16:1 i32:0
+150000 OHw i32:-2
+150010 OHr
+150020 OHe
+thread n 1 4 bpf.name="holder" bpf.fds=[{"fd":3,"name":"/data/<b>x","from":"0","to":"150000"}]
+5 OHx i32:3 i32:-1 u64:0
+40 OHp u16:3 i32:0 u16:0 u64:3
+80000 OHw i32:-2
+80040 OHr
+90010 OHp u16:3 i32:0 u16:0 u64:3
+150000 OHw i32:-2
+150010 OHr
+150020 OHe
+END
+# Random schedules: births, preemption, wake-ups by all kinds of wakers, with clocks that are late.
+python3 -B - "$S/tests/golden" <<'PYTHON'
+import sys
+sys.path.insert(0, sys.argv[1])
+import report_critical, tools_make
+for seed in range(1, 7):
+    threads = report_critical.schedule(seed)
+    tools_make.main("random%d" % seed, [line for t in threads.values() for line in ("thread n 1 %d" % t.tid, *t.lines)])
+PYTHON
 # Hostile text in every place that has a name: markup, control characters, marks of direction, 4 KB.
 make_trace hostile <<'END'
 thread n 7 7
@@ -148,7 +194,7 @@ done | make_trace wide
 	echo "2000 OHe"
 	printf '%s\n' "thread n 1 2" "0 OHx i32:1 i32:-1 u64:0" "2000 OHe"
 } | make_trace deep
-for name in small hour turns costly wide deep; do
+for name in small hour turns costly wide deep path random{1..6}; do
 	status=0
 	"$B/bin/ovni-view" "$name" 2>said || status=$?
 	[ $status = 0 ] || [ $status = 3 ] || { cat said; exit 1; }

@@ -15,8 +15,10 @@ const KEYS = [['wheel, W S', 'zoom around the pointer; Shift and wheel, or over 
 	['Shift and drag, drag on the axis', 'measure: time by state of each thread'],
 	['click', 'select; f shows the selection, f f or a double click the whole trace'],
 	['b, t, o, O', 'go to the waker, to the next run on the CPU, to the next and previous run of the thread'],
+	['c, n, N', 'the critical path: why the selection ended no sooner; its next and previous step'],
+	['v', 'the part in sight as a table: time by state'],
 	['m, M', 'put the first and the second mark at the pointer: measures between them'],
-	['/, n, N', 'search names, tids and functions; next and previous hit in time'],
+	['/, n, N', 'search names, tids, functions and system calls; next and previous hit in time'],
 	['p, h, x, r', 'pin the row, hide it, show only its process, change the order of the rows'],
 	['1 to 9, i', 'go to a finding of ovni-report; show or hide the findings and the overview'],
 	['l, ?, Esc', 'legend, this list; nothing selected, hidden rows shown'],
@@ -187,8 +189,8 @@ class View {
 			return row;
 		};
 		const pinned = this.pinned.map((key) => this.rowOf.get(key)).filter((row) => row);
-		const rest = this.all.filter((row) => !pinned.includes(row) && !this.hidden.has(row.key) && !this.closed.has(row.group)
-			&& (!this.only || row.kind === 'cpu' || row.id === 'cpus' || row.id === this.only || row.process === this.only));
+		const rest = this.all.filter((row) => !pinned.includes(row) && (this.path && (row.kind === 'thread' || row.kind === 'head' && row.id !== 'cpus')
+			? this.path.rows.has(row) : !this.hidden.has(row.key) && !this.closed.has(row.group) && (!this.only || row.kind === 'cpu' || row.id === 'cpus' || row.id === this.only || row.process === this.only)));
 		this.rows = [...pinned, ...rest].map(put);
 		this.names.style.height = y + 'px';
 		this.redraw();
@@ -242,6 +244,42 @@ class View {
 		const height = this.main.clientHeight; /* the panel may just have taken some of it */
 		if (row.y < this.main.scrollTop || row.y + row.height > this.main.scrollTop + height)
 			this.main.scrollTop = Math.max(0, row.y - height / 2);
+	}
+
+	/* Shows the critical path of a thread, without the rows of other threads: of the selected thread between the
+	 * marks, to the end of the selection, or to that of its life. */
+	showPath(given) {
+		const { chosen, model, marks, meta } = this, row = given ? given.row : this.rowOf.get(this.chosenRow);
+		if (!row || row.kind !== 'thread') {
+			this.panel.clear(element('p', 'Select a thread, or a run or a wait of it: c shows why it came to its end no sooner.'));
+			return;
+		}
+		const life = stayBefore(model, row.id, Infinity), span = chosen && chosen.kind !== 'blank' && this.extent(chosen);
+		let [from, to] = given ? given.times : marks.length === 2 ? [Math.min(...marks), Math.max(...marks)]
+			: [meta.detail.first, span ? span.end : Infinity];
+		to = Math.min(to, life ? life.end : 0);
+		if (!(to > from)) {
+			this.panel.clear(element('p', 'This thread has no time there.'));
+			return;
+		}
+		const segments = criticalPath(model, row.id, from, to), threads = new Set(segments.map((s) => s.thread));
+		const rows = new Set(this.all.filter((r) => r.kind === 'thread' && threads.has(r.id)));
+		const processes = new Set(Array.from(rows, (r) => r.group));
+		this.all.forEach((r) => r.kind === 'head' && processes.has(r.id) && rows.add(r));
+		this.path = { thread: row.id, key: row.key, from, to, segments, rows, at: segments.length - 1 };
+		this.layout();
+		this.reveal(row);
+		this.panel.path();
+		this.link();
+	}
+
+	/* Goes to a segment of the path. */
+	stepPath(k) {
+		const { path } = this, { thread, begin, end } = path.segments[path.at = Math.min(Math.max(k, 0), path.segments.length - 1)];
+		this.chooseRow('t', thread);
+		if (begin > this.t1 || end < this.t0)
+			this.show(begin - (this.t1 - this.t0) / 2, begin + (this.t1 - this.t0) / 2);
+		this.panel.path();
 	}
 
 	/* ---- time ---- */
@@ -335,6 +373,8 @@ class View {
 				this.most = painter.paintCount(context, this.t0, scale, LEFT, row.y, row.height);
 		this.drawGaps(context, rows, scale);
 		this.drawMarks(context, scale);
+		if (this.path)
+			this.drawPath(context, rows, scale);
 		this.drawChosen(context, rows, scale);
 		this.drawNames(context, rows);
 		for (const row of rows)
@@ -425,6 +465,50 @@ class View {
 		}
 	}
 
+	/* Pales all of the threads but the critical path, and joins its segments. */
+	drawPath(context, rows, scale) {
+		const { segments, at } = this.path, yOf = new Map(), painted = new Map(), hops = [];
+		const xOf = (t) => Math.min(Math.max(LEFT + (t - this.t0) * scale, LEFT), LEFT + this.width);
+		let low = 0, high = segments.length;
+		while (low < high) {
+			const middle = low + high >>> 1;
+			if (segments[middle].end <= this.t0)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		context.beginPath();
+		for (const row of rows)
+			if (row.kind === 'thread') {
+				context.rect(LEFT, row.y, this.width, row.height);
+				yOf.set(row.id, row.y);
+			}
+		for (let k = low; k < segments.length && segments[k].begin < this.t1; k++) {
+			const { thread, begin, end } = segments[k], y = yOf.get(thread), x0 = Math.max(xOf(begin), painted.get(thread) || 0);
+			const x1 = Math.max(xOf(end), x0 + 0.5), before = k ? yOf.get(segments[k - 1].thread) : y;
+			if (y === undefined)
+				continue;
+			if (before !== undefined && before !== y && hops.length < 2000)
+				hops.push([xOf(begin), before, y]);
+			if (xOf(end) <= x0)
+				continue;
+			context.rect(x0, y, x1 - x0, ROW);
+			painted.set(thread, x1);
+		}
+		context.globalAlpha = 0.75;
+		context.fillStyle = this.painter.paper;
+		context.fill('evenodd');
+		context.globalAlpha = 1;
+		context.fillStyle = context.strokeStyle = this.painter.mark;
+		for (const [x, y0, y1] of hops)
+			context.fillRect(x - 0.5, Math.min(y0, y1) + ROW / 2, 1.5, Math.abs(y1 - y0));
+		const { thread, begin, end } = segments[at], y = yOf.get(thread);
+		if (y === undefined || begin > this.t1 || end < this.t0)
+			return;
+		context.lineWidth = 2;
+		context.strokeRect(xOf(begin) - 1, y, Math.max(xOf(end) - xOf(begin), 1) + 2, ROW);
+	}
+
 	/* The outline of the selection, and the wake-ups of a selected run. */
 	drawChosen(context, rows, scale) {
 		const what = this.chosen, { model } = this, { runs } = model;
@@ -456,7 +540,7 @@ class View {
 		context.beginPath();
 		context.rect(LEFT, 0, this.width, this.height);
 		context.clip();
-		const i = model.byThread.order[what.place], wake = model.wakeOf(what.place), y = yOf('thread', runs.thread[i]);
+		const i = model.byThread.order[what.place], wake = model.since(what.place), y = yOf('thread', runs.thread[i]);
 		const arrow = (from, to, t, arrive) => {
 			if (from === undefined && to === undefined)
 				return;
@@ -645,7 +729,7 @@ class View {
 		if (key === 'O' && place > byThread.first[thread])
 			to = place - 1;
 		if (key === 'b' && runs.waker[i] >= 0 && runs.waker[i] < this.meta.threads.length)
-			to = model.runAt(runs.waker[i], model.wakeOf(place));
+			to = model.runAt(runs.waker[i], model.since(place));
 		if (key === 't') {
 			const at = byCpu.place(runs.cpu[i], runs.end[i]);
 			if (at < byCpu.first[runs.cpu[i] + 1])
@@ -675,6 +759,8 @@ class View {
 				parts.push('sel=' + seconds(this.extent(this.chosen).begin));
 			if (this.marks.length)
 				parts.push('m=' + this.marks.map(seconds).join(','));
+			if (this.path)
+				parts.push('path=' + [this.path.key, seconds(this.path.from), seconds(this.path.to)].join(','));
 			if (this.pinned.length)
 				parts.push('pin=' + this.pinned.join(','));
 			this.linked = '#' + parts.join('&');
@@ -721,6 +807,13 @@ class View {
 			else if (row.kind === 'thread')
 				this.model.eachStay(row.id, sel[0], sel[0] + 1, (use, begin, end) =>
 					this.choose({ kind: 'stay', thread: row.id, use, begin, end }));
+		}
+		if (keys.has('path')) {
+			const [key, ...ends] = keys.get('path').split(','), given = { row: this.rowOf.get(key), times: ends.map(parseSeconds) };
+			if (given.row && given.times.length === 2 && !given.times.some(Number.isNaN))
+				this.showPath(given);
+			else
+				wrong.push('path=' + shown(keys.get('path')));
 		}
 		if (wrong.length)
 			this.panel.clear(element('p', 'The link has values that this page does not have: ' + wrong.join(', ')));
@@ -958,9 +1051,17 @@ function press(view, key) {
 			view.measure(...view.marks);
 		view.redraw();
 		return true;
+	case 'c':
+		view.showPath();
+		return true;
+	case 'v':
+		view.panel.measure(Math.max(0, Math.round(view.t0)), Math.min(view.end, Math.round(view.t1)));
+		return true;
 	case 'n':
 	case 'N':
-		if (!view.chosen && view.hit) {
+		if (view.path)
+			view.stepPath(view.path.at + (key === 'n' ? 1 : -1));
+		else if (!view.chosen && view.hit) {
 			const place = view.model.byThread.place(view.hit.id, view.t0);
 			if (place < view.model.byThread.first[view.hit.id + 1])
 				view.choose({ kind: 'run', place }, true);
@@ -1007,6 +1108,7 @@ function press(view, key) {
 			return true;
 		}
 		view.marks = [];
+		view.path = undefined;
 		view.hidden.clear();
 		view.choose(undefined);
 		view.layout();

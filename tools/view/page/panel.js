@@ -75,7 +75,7 @@ class Panel {
 
 	run({ place }) {
 		const { model } = this, { runs, byThread } = model, i = byThread.order[place];
-		const wake = model.wakeOf(place), begin = [], how = runs.kind[i] & 15, woken = this.woken(place);
+		const wake = model.since(place), begin = [], how = runs.kind[i] & 15, woken = this.woken(place);
 		if (woken.length)
 			begin.push('It ', ...woken);
 		else if (wake !== undefined)
@@ -103,11 +103,18 @@ class Panel {
 
 	/* What woke the thread for the run at this place, in a sentence; empty: it was not woken, or it is not known. */
 	woken(place) {
-		const { model } = this, waker = model.runs.waker[model.byThread.order[place]];
+		const { model } = this, i = model.byThread.order[place], waker = model.runs.waker[i];
 		if (waker >= 0)
-			return ['was woken by ', this.follows(waker, place, 'b'), this.where(waker, model.wakeOf(place))];
+			return [model.runs.wake[i] === WAKE_CREATED ? 'was created by ' : 'was woken by ', this.follows(waker, place, 'b'),
+				this.where(waker, model.since(place))];
 		return waker === BY_INTERRUPT ? ['was woken by an interrupt']
 			: waker === BY_UNKNOWN ? ['was woken, the trace does not tell by which thread'] : [];
+	}
+
+	/* A use of time: "asleep (io)". */
+	use(use) {
+		const { state, reason } = this.model.meta.uses[use];
+		return reason ? state + ' (' + reason + ')' : state;
 	}
 
 	/* The name of an actor as a link that goes to its run. */
@@ -146,17 +153,17 @@ class Panel {
 			return ['The trace does not tell why it left the CPU.', ...taken];
 		if (word === 'lost')
 			return ['The kernel did not report the switch, or its record was lost: the end is a repair.', ...taken];
-		return ['Then it slept (' + word + ').', ...taken];
+		return ['Then it slept (' + word + ')' + model.callOf(runs.thread[i], runs.end[i]) + '.', ...taken];
 	}
 
 	stay({ thread, use, begin, end }) {
 		const { model } = this, { state, reason } = model.meta.uses[use], { runs, byThread } = model;
-		const out = [this.paragraph([this.thread(thread), ' was ' + state + (reason ? ' (' + reason + ')' : '')
-			+ ' for ' + duration(end - begin) + ', ' + this.span(begin, end) + '.'])];
+		const out = [this.paragraph([this.thread(thread), ' was ' + this.use(use)
+			+ (state === 'asleep' ? model.callOf(thread, begin) : '') + ' for ' + duration(end - begin) + ', ' + this.span(begin, end) + '.'])];
 		const next = byThread.place(thread, end);
 		if (next >= byThread.first[thread + 1])
 			return out;
-		const woken = this.woken(next), wake = model.wakeOf(next);
+		const woken = this.woken(next), wake = model.since(next);
 		if (woken.length && (wake === begin || wake === end))
 			out.push(this.paragraph([wake === end ? 'Then it ' : 'It ', ...woken, '.']));
 		if (state !== 'runnable')
@@ -243,21 +250,13 @@ class Panel {
 		const thread = what.kind === 'run' ? runs.thread[byThread.order[place]] : what.thread;
 		if (place < 0 || place >= byThread.first[thread + 1])
 			return [];
-		const own = waitOf(place);
-		let n = 0, shorter = 0, sum = 0, most = 0;
-		for (let at = byThread.first[thread]; at < byThread.first[thread + 1]; at++) {
-			const wait = waitOf(at);
-			if (!(wait >= 0))
-				continue;
-			n++;
-			sum += wait;
-			most = Math.max(most, wait);
-			shorter += wait < own ? 1 : 0;
-		}
+		const own = waitOf(place), first = byThread.first[thread];
+		const waits = Float64Array.from({ length: byThread.size(thread) }, (_, k) => waitOf(first + k)).filter((wait) => wait >= 0).sort();
+		const n = waits.length, shorter = waits.filter((wait) => wait < own).length, sum = waits.reduce((a, b) => a + b, 0);
 		if (n < WAITS_COMPARED || !(what.kind === 'run' ? own >= 0 : own === what.end - what.begin))
 			return [];
 		return [this.paragraph(['Of the ' + n + ' waits of the thread ' + shorter + ' were shorter (' + percent(shorter, n) + '): '
-			+ duration(Math.floor(sum / n)) + ' on average, at most ' + duration(most) + '.'])];
+			+ duration(Math.floor(sum / n)) + ' on average, ' + duration(waits[n >> 1]) + ' the median, at most ' + duration(waits[n - 1]) + '.'])];
 	}
 
 	/* Why a row is empty at a time. */
@@ -277,7 +276,11 @@ class Panel {
 
 	table(heads, rows) {
 		const table = element('table'), head = element('tr');
-		heads.forEach((text) => head.append(element('th', text)));
+		for (const cell of heads) {
+			const th = element('th');
+			th.append(Array.isArray(cell) ? this.link(...cell) : shown(cell));
+			head.append(th);
+		}
 		table.append(head);
 		for (const cells of rows) {
 			const row = element('tr');
@@ -291,8 +294,57 @@ class Panel {
 		return table;
 	}
 
-	/* Time by state of each thread in a part of the time; the numbers are those of ovni-report why. */
-	measure(t0, t1) {
+	/* The stays of one thread in a part of the time, by state; the numbers are those of ovni-report why. */
+	states(thread, t0, t1) {
+		const { model, view } = this, found = new Map(), length = (stay) => stay.end - stay.begin;
+		let last;
+		model.eachStay(thread, t0, t1, (use, from, to, run) => {
+			const begin = Math.max(from, t0), end = Math.min(to, t1);
+			if (last && last.use === use && last.end === begin) { /* on another CPU */
+				last.end = end;
+				return;
+			}
+			last = { kind: 'stay', thread, use, begin, end, run };
+			found.set(use, [...found.get(use) || [], last]);
+		});
+		const rows = [...found].map(([use, list]) => {
+			list.sort((a, b) => length(a) - length(b));
+			const sum = list.reduce((ns, stay) => ns + length(stay), 0), most = list[list.length - 1];
+			const what = most.run < 0 ? most : { kind: 'run', place: model.placeOf(most.run) };
+			return [sum, [this.use(use), String(list.length), duration(sum), percent(sum, t1 - t0), duration(Math.floor(sum / list.length)),
+				duration(length(list[list.length >> 1])), [duration(length(most)), () => view.choose(what, true)]]];
+		});
+		return this.table([model.nameOf(thread), 'times', 'time', 'share', 'mean', 'median', 'longest'],
+			rows.sort((a, b) => b[0] - a[0]).map(([, cells]) => cells));
+	}
+
+	/* The critical path: its sums, and its longest segments in the order of time. */
+	path() {
+		const { model, view } = this, { segments, thread, from, to, at } = view.path, sums = new Map(), rows = [];
+		const words = ({ use }) => use === IN_WAKING ? 'wake-up' : use === NOT_RECORDED ? 'not recorded' : this.use(use);
+		for (const { use, begin, end } of segments) {
+			const key = use < 0 ? words({ use }) : model.meta.uses[use].state;
+			sums.set(key, (sums.get(key) || 0) + end - begin);
+		}
+		const least = segments.map((s) => s.end - s.begin).sort((a, b) => b - a)[STEPS_SHOWN];
+		segments.forEach((s, k) => {
+			if (k !== at && s.end - s.begin <= least)
+				return;
+			rows.push([[(k === at ? '▸ ' : '') + seconds(s.begin), () => view.stepPath(k)], duration(s.end - s.begin), percent(s.end - s.begin, to - from),
+				model.nameOf(s.thread), words(s) + (s.use >= model.meta.asleep ? model.callOf(s.thread, s.begin) : ''),
+				s.by >= 0 ? model.nameOf(s.by) : s.by === BY_INTERRUPT ? 'interrupt' : '']);
+		});
+		const table = this.table(['at', 'time', 'share', 'thread', 'state', 'by'], rows);
+		table.className = 'path';
+		this.clear(this.paragraph(['The critical path to ', this.thread(thread), ' ' + this.span(from, to) + ', ' + duration(to - from) + ', has '
+			+ counted(segments.length, 'segment') + ' and ' + counted(segments.filter((s) => s.hop).length, 'hop') + ' to a waker or creator: '
+			+ [...sums].map(([key, ns]) => duration(ns) + ' ' + key).join(', ') + '.'
+			+ (rows.length < segments.length ? ' The longest ' + rows.length + ':' : '')]),
+		table);
+	}
+
+	/* Time by state of each thread in a part of the time, sorted by one; the numbers are those of ovni-report why. */
+	measure(t0, t1, by = 'running') {
 		const { model } = this, { meta } = model, length = t1 - t0, columns = new Map(), rows = [];
 		meta.threads.forEach((thread, id) => {
 			if (thread.omitted)
@@ -305,18 +357,20 @@ class Panel {
 			rows.push([id, sums]);
 		});
 		const uses = [...columns.keys()].sort((a, b) => columns.get(b) - columns.get(a));
-		rows.sort((a, b) => (b[1].running || 0) - (a[1].running || 0));
+		rows.sort((a, b) => (b[1][by] || 0) - (a[1][by] || 0));
 		const cell = (ns) => ns ? duration(ns) + ' ' + percent(ns, length) : '';
 		const body = rows.slice(0, 100).map(([id, sums]) =>
 			[[model.nameOf(id), () => this.view.chooseRow('t', id)], ...uses.map((use) => cell(sums[use]))]);
 		body.unshift(['all ' + counted(rows.length, 'thread'), ...uses.map((use) => duration(columns.get(use)))]);
+		const chosen = this.view.rowOf.get(this.view.chosenRow);
 		const cpus = model.cpus.map((row) => this.cpu(row) + ' busy ' + cell(model.busy(row, t0, t1)));
 		this.clear(this.paragraph([duration(length) + ', ' + this.span(t0, t1)
-			+ (rows.length > 100 ? '; the 100 threads that ran longest of ' + rows.length : '')]),
-		this.paragraph([cpus.join(', ')]), this.table(['thread', ...uses], body));
+			+ (rows.length > 100 ? '; the 100 threads with most time ' + by + ' of ' + rows.length : '')]),
+		this.paragraph([cpus.join(', ')]), ...chosen && chosen.kind === 'thread' ? [this.states(chosen.id, t0, t1)] : [],
+		this.table(['thread', ...uses.map((use) => [use + (use === by ? ' ▾' : ''), () => this.measure(t0, t1, use)])], body));
 	}
 
-	/* Threads and functions with the text in their name, number or process. */
+	/* Threads, functions and system calls with the text in their name, number or process. */
 	search(text) {
 		const { model } = this, { meta } = model, wanted = text.toLowerCase(), rows = [];
 		const has = (name) => name.toLowerCase().includes(wanted);
@@ -340,6 +394,23 @@ class Panel {
 			if (longest >= 0)
 				rows.push([[cut(shown(meta.functions[id].label)), () => this.view.choose({ kind: 'call', i: longest }, true)],
 					cut(shown(meta.functions[id].title)), counted(n, 'call'), duration(sum)]);
+		meta.sleep_calls.forEach((call, id) => {
+			let n = 0, sum = 0, longest;
+			for (let at = 0; at < model.runs.n && has(call); at++) {
+				const i = model.byThread.order[at], thread = model.runs.thread[i], left = model.runs.end[i];
+				if (model.runs.call[i] === id + 1)
+					model.eachStay(thread, left, left + 1, (use, begin, end) => {
+						if (begin !== left || use < meta.asleep)
+							return;
+						n++;
+						sum += end - begin;
+						if (!longest || end - begin > longest.end - longest.begin)
+							longest = { kind: 'stay', thread, use, begin, end };
+					});
+			}
+			if (n)
+				rows.push([[cut(shown(call)), () => this.view.choose(longest, true)], 'sleeps in a system call', counted(n, 'sleep'), duration(sum)]);
+		});
 		this.clear(this.paragraph([rows.length + ' found for "' + cut(shown(text)) + '"'
 			+ (rows.length > 200 ? '; the first 200' : '')]),
 		this.table(['name', 'kind', 'number', 'time'], rows.slice(0, 200)));
