@@ -11,6 +11,7 @@ cd "$T" || exit 1
 look() { # NAME
 	judge "$1"
 	facts "$1" <<'E'
+from collections import Counter
 a, b = trace.thread(said["tid_a"]), trace.thread(said["tid_b"])
 rounds = said["rounds"]
 for me, other, letter in ((a, b, "a"), (b, a, "b")):
@@ -24,7 +25,8 @@ for me, other, letter in ((a, b, "a"), (b, a, "b")):
           "times, the kernel says", said["involuntary_" + letter])
     check(slept > 20, me, "slept only", slept, "times in", rounds, "rounds")
     woken = [s for s in me.stays if s.waker == other.tid]
-    check(near(len(woken), slept), me, "was woken by", other, len(woken), "times")
+    check(near(len(woken), slept), me, "slept", slept, "times and was woken by", other, len(woken), "times, of",
+          Counter(s.waker for s in me.stays))
     work = me.stays[10:]
     check(all(s.cpu == trace.cpu(cpu) for s in work[:-1]), me, "was not always on CPU", cpu)
     check(all(s.woken is None or s.woken <= s.start for s in me.stays), me, "ran before its wake-up")
