@@ -114,8 +114,8 @@ LOOM_OBJS    := $(call objs,$(patsubst %,trace/loom/%.c,loom_record controls sta
 	stats/sweep write/run_stats_write write/loom_writer) trace/base/text.c trace/base/hash.c)
 LOOM_HEADERS := $(patsubst %,trace/loom/%.h,loom_record controls)
 
-# Only what reads Pallas archives is linked with zstd.
-TRACE_LIBS := -lcjson -lm -Wl,--push-state,--as-needed -lzstd -Wl,--pop-state
+# Only what reads Pallas archives is linked with zstd, and what names system calls with libseccomp.
+TRACE_LIBS := -lcjson -lm -Wl,--push-state,--as-needed -lzstd -lseccomp -Wl,--pop-state
 EMU_LIBS   := -lz -lpthread
 USER_LIBS  := -lbpf -Wl,--push-state,--as-needed -ldw -liberty -lcapstone -Wl,--pop-state -lelf -lz -lcap-ng \
 	-lpthread

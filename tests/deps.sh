@@ -32,6 +32,7 @@ libdw-dev                 /usr/include/elfutils/libdwfl.h
 libiberty-dev             /usr/include/libiberty/demangle.h
 libcapstone-dev           /usr/include/capstone/capstone.h
 libsqlite3-dev            /usr/include/sqlite3.h
+libseccomp-dev            /usr/include/seccomp.h
 '
 check='
 libcmocka-dev             /usr/include/cmocka.h

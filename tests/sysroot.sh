@@ -12,10 +12,11 @@ set -u
 # shellcheck source=tests/own_apt.sh
 . "$(dirname "$0")/own_apt.sh"
 packages='libc6-dev libbpf-dev libelf-dev zlib1g-dev libcjson-dev libzstd-dev libcap-ng-dev libdw-dev
-	libiberty-dev libcapstone-dev libsqlite3-dev libcmocka-dev systemtap-sdt-dev'
+	libiberty-dev libcapstone-dev libsqlite3-dev libseccomp-dev libcmocka-dev
+	systemtap-sdt-dev'
 
-[ ! -e "$1/complete" ] || exit 0
-[ ! -e "$1" ] || { echo "$1 exists, and is not a folder of this script"; exit 1; }
+[ "$(cat "$1/complete" 2>/dev/null)" != "$packages" ] || exit 0
+[ ! -e "$1" ] || [ -e "$1/complete" ] || { echo "$1 exists, and is not a folder of this script"; exit 1; }
 for tool in apt-get dpkg-deb; do
 	command -v $tool >/dev/null || { echo "there is no $tool"; exit 1; }
 done
@@ -31,4 +32,4 @@ folder=$(cd "$1.new" && pwd)
 		dpkg-deb -x "$package" "$folder" || exit 1
 	done
 ) >"$folder/log" 2>&1 || { echo "no packages for $2: $(tail -n 1 "$folder/log")"; exit 1; }
-rm -rf "$folder/apt" && touch "$folder/complete" && mv "$folder" "$1"
+rm -rf "$folder/apt" "$1" && echo "$packages" >"$folder/complete" && mv "$folder" "$1"

@@ -24,5 +24,5 @@ open(os.path.join(os.path.dirname(seeds), "words"), "w").write("".join('"%s"\n' 
     '"return" "note" "begin" "end" "set" "if" "zero" "nonzero" "mark" "label" "PI[" {name} {lower} {upper}'.split()))
 PYTHON
 mapfile -t sources < <(module user/apis/api_file.c trace/base trace/ovni trace/catalog)
-LDLIBS="-lcjson -lm" build_fuzzer apis_file "${sources[@]}"
+LDLIBS="-lcjson -lm -lseccomp" build_fuzzer apis_file "${sources[@]}"
 run_fuzzer apis_file "$FUZZ_SECONDS" -max_len=8192 -dict="$T/words"

@@ -34,7 +34,7 @@ module() {
 build_emu_fuzzer() { # NAME: one that calls the emulator
 	local sources
 	mapfile -t sources < <(module trace/base trace/ovni trace/catalog trace/states emu)
-	LDLIBS="-lcjson -lm -lz -lpthread" build_fuzzer "$1" "${sources[@]}"
+	LDLIBS="-lcjson -lm -lz -lseccomp -lpthread" build_fuzzer "$1" "${sources[@]}"
 }
 
 # run_fuzzer NAME SECONDS [OPTION...]: a fault is kept as $T/crash-*, whose name and bytes are shown.

@@ -31,5 +31,5 @@ with open(seeds + "/../keys", "w", encoding="ascii") as out:  # words that bytes
     out.writelines('"%s"\n' % key.decode("ascii").replace('"', '\\"') for key in sorted(keys))
 PYTHON
 mapfile -t sources < <(module trace/base trace/ovni trace/catalog trace/loom)
-LDLIBS="-lcjson -lm" build_fuzzer trace_loom "${sources[@]}"
+LDLIBS="-lcjson -lm -lseccomp" build_fuzzer trace_loom "${sources[@]}"
 run_fuzzer trace_loom "$FUZZ_SECONDS" -max_len=20000 -dict="$T/keys"

@@ -42,6 +42,6 @@ for i, path in enumerate(sorted(glob.glob(vectors + "/emu/syn-*/trace/**/stream.
         save("vector%d" % i, data)
 PYTHON
 mapfile -t sources < <(module trace/base trace/ovni trace/catalog)
-LDLIBS="-lcjson -lm" build_fuzzer trace_stream "${sources[@]}"
+LDLIBS="-lcjson -lm -lseccomp" build_fuzzer trace_stream "${sources[@]}"
 run_fuzzer trace_stream "$(share 2)" -max_len=20000
 FUZZ_WINDOWS=1 run_fuzzer trace_stream "$(share 2)" -max_len=20000

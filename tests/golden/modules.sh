@@ -17,7 +17,7 @@ TABLE = {
     "trace/base/files": ("", ""),
     "trace/base": ("trace/base/files", r"cjson/"),
     "trace/ovni": (BASE, r"cjson/"),
-    "trace/catalog": (BASE + " trace/ovni", ""),
+    "trace/catalog": (BASE + " trace/ovni", "seccomp"),
     "trace/states": (BASE + " trace/ovni trace/catalog", r"cjson/"),
     "trace/analysis": (BASE + " trace/ovni trace/catalog trace/states", r"cjson/"),
     "trace/pallas": (BASE + " trace/ovni", "zstd"),
@@ -67,7 +67,7 @@ TABLE = {
     "tools/loom/import": ("trace/ tools/lib tools/loom/run", "cjson/"),
     "tools/loom/export": ("trace/ tools/lib tools/loom/run", "cjson/"),
 }
-LIBRARIES = re.compile(r"(bpf/|cjson/|zstd|zlib|libelf|gelf|elfutils/|dwarf|cap-ng|libiberty/|capstone/|mpi|cmocka)")
+LIBRARIES = re.compile(r"(bpf/|cjson/|zstd|zlib|libelf|gelf|elfutils/|dwarf|cap-ng|seccomp|libiberty/|capstone/|mpi|cmocka)")
 KERNEL_HEADERS = {"record.h", "state.h", "summary.h", "sample.h", "ovni.skel.h"}  # the contract with user/
 # A name that stands in two folders: the kernel half and the user half of a thing, the page of a model in the
 # catalog and in the emulator, the sub-commands that ovni-loom and ovni-pallas share, and summary: the mode in bpf, and

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "trace/catalog/system_calls.h"
 
+#include <pthread.h>
+#include <seccomp.h>
 #include <stddef.h>
 #include <string.h>
 
-#define NUMBERS 1024 /* above all numbers of the table */
+#define NUMBERS 1024 /* above all numbers of calls */
 
 /* Calls that wait for the object of their first argument. */
 static const struct {
@@ -37,14 +39,19 @@ static const struct {
 	{"writev", CALL_OBJECT_FD},
 };
 
+static const uint32_t machines[CALL_OTHER_MACHINE] = {[CALL_X86_64] = SCMP_ARCH_X86_64,
+						      [CALL_I386] = SCMP_ARCH_X86,
+						      [CALL_ARM64] = SCMP_ARCH_AARCH64};
+
 struct call {
-	const char *name;
-	uint8_t object; /* enum call_object */
+	const char *name; /* never freed */
+	uint8_t object;	  /* enum call_object */
 	_Bool restarts;
 };
 
-/* CALL_OTHER_MACHINE has none */
+/* CALL_OTHER_MACHINE has none. Filled once, then only read, by any thread. */
 static struct call tables[CALL_OTHER_MACHINE + 1][NUMBERS];
+static pthread_once_t filled = PTHREAD_ONCE_INIT;
 
 static uint8_t object_of(const char *name)
 {
@@ -54,26 +61,16 @@ static uint8_t object_of(const char *name)
 	return CALL_OBJECT_NONE;
 }
 
-/* Before main(): the tables never change then, and every thread may read them. */
-static __attribute__((constructor)) void fill_tables(void)
+static void fill_tables(void)
 {
-	static const struct {
-		const char *name;
-		int numbers[CALL_OTHER_MACHINE];
-	} calls[] = {
-#define CALL(name, x86_64, i386, arm64) {#name, {x86_64, i386, arm64}},
-#include "trace/catalog/system_calls_table.h"
-#undef CALL
-	};
+	for (int machine = 0; machine < CALL_OTHER_MACHINE; machine++)
+		for (int number = 0; number < NUMBERS; number++) {
+			const char *name =
+				seccomp_syscall_resolve_num_arch(machines[machine], number);
 
-	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-		for (int machine = 0; machine < CALL_OTHER_MACHINE; machine++) {
-			int number = calls[i].numbers[machine];
-
-			if (number >= 0 && number < NUMBERS)
-				tables[machine][number] =
-					(struct call){calls[i].name, object_of(calls[i].name),
-						      !strcmp(calls[i].name, "restart_syscall")};
+			if (name)
+				tables[machine][number] = (struct call){
+					name, object_of(name), !strcmp(name, "restart_syscall")};
 		}
 }
 
@@ -95,6 +92,7 @@ static const struct call *find(enum call_machine machine, uint16_t call)
 	if (call & CALL_32BIT)
 		machine = machine == CALL_X86_64 ? CALL_I386 : CALL_OTHER_MACHINE;
 	call &= (uint16_t)~CALL_32BIT;
+	pthread_once(&filled, fill_tables);
 	return call < NUMBERS ? &tables[machine][call] : &none;
 }
 

@@ -3,9 +3,8 @@
  * system_calls: the names of system calls, and the meaning of their first argument.
  *
  * In: a number as the payload of OHp has it (CALL_* of off_cpu.h), and the machine on which it was
- * recorded, as `bpf.session.machine` says; out: the name, from the kernel's headers
- * (system_calls.sh).
- * Specification: why.md, part C; event-mapping.md "The system call of a sleep".
+ * recorded, as `bpf.session.machine` says; out: the name, by libseccomp, which has the numbers of
+ * all machines. Specification: why.md, part C; event-mapping.md "The system call of a sleep".
  */
 #ifndef TRACE_CATALOG_SYSTEM_CALLS_H
 #define TRACE_CATALOG_SYSTEM_CALLS_H
