@@ -156,7 +156,7 @@ static void add_process(struct info *info, const struct json *meta, const struct
 	snprintf(name, sizeof(name), "%lld", (long long)owner->pid);
 	process = entry(info->processes, name);
 	add(process, "threads", 1);
-	json_put_string(process, "loom", owner->loom);
+	json_put_string(process, "loom", *owner->loom ? owner->loom : NULL);
 	if (owner->app_id)
 		json_put_int(process, "app_id", owner->app_id);
 	put_rank(process, meta, owner);
@@ -287,13 +287,13 @@ static int add_stream(struct info *info, size_t i)
 		return -EINVAL;
 	thread = json_put_object(info->threads, NULL);
 	json_put_string(thread, "stream", info->source.trace.streams[i]);
-	json_put_string(thread, "loom", owner->loom);
+	json_put_string(thread, "loom", *owner->loom ? owner->loom : NULL);
 	json_put_int(thread, "pid", owner->pid);
 	json_put_int(thread, "tid", owner->tid);
 	json_put_string(thread, "name", owner->name);
 	json_put_string(thread, "cgroup", owner->cgroup);
 	json_put_bool(thread, "finished", owner->finished);
-	loom = entry(info->looms, owner->loom ? owner->loom : "");
+	loom = entry(info->looms, owner->loom);
 	add(loom, "threads", 1);
 	if (json_count(json_get(meta, "ovni.loom_cpus")) > (size_t)json_int(json_key(loom, "cpus")))
 		json_put_int(loom, "cpus", (int64_t)json_count(json_get(meta, "ovni.loom_cpus")));

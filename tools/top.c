@@ -104,12 +104,10 @@ static int count_stream(struct event_map *map, struct stream *stream, uint64_t *
 static int count_cpu(struct top *t, const struct owner *owner, int64_t cpu)
 {
 	struct cpu_count *grown;
-	const char *loom = owner->loom ? owner->loom : "";
+	const char *loom = owner->loom;
 
 	for (size_t i = 0; i < t->ncpus; i++) {
-		const char *other = t->cpus[i].owner->loom;
-
-		if (t->cpus[i].cpu == cpu && !strcmp(other ? other : "", loom)) {
+		if (t->cpus[i].cpu == cpu && !strcmp(t->cpus[i].owner->loom, loom)) {
 			t->cpus[i].count++;
 			if (i) { /* moves the ones in use to the front */
 				struct cpu_count swap = t->cpus[i];
@@ -205,7 +203,7 @@ static int compare_rows(const void *pa, const void *pb)
 		return a->mcv < b->mcv ? -1 : 1;
 	if (a->stream && b->stream)
 		order = strcmp(a->stream, b->stream);
-	if (!order && a->owner && b->owner && a->owner->loom && b->owner->loom)
+	if (!order && a->owner && b->owner)
 		order = strcmp(a->owner->loom, b->owner->loom);
 	return order ? order : a->cpu < b->cpu ? -1 : a->cpu > b->cpu;
 }
@@ -297,8 +295,7 @@ static void print_json_row(const struct top *t, struct printer *out, const struc
 		const struct owner *owner = row->owner;
 
 		printer_text(out, "\"loom\":");
-		printer_json_string(out, owner->loom ? owner->loom : "",
-				    owner->loom ? strlen(owner->loom) : 0);
+		printer_json_string(out, owner->loom, strlen(owner->loom));
 		if (t->options.by == BY_CPU) {
 			printer_text(out, ",\"cpu\":");
 			printer_text(out, row->cpu >= 0 ? "" : "\"");

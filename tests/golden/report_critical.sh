@@ -109,6 +109,15 @@ grep -q '^18.992 us running, 73 ns runnable, 79.960 us asleep, 1.000 us in wake-
 
 # The main thread of a process is chosen; of several threads, none.
 report critical trace --csv >one && report critical trace --csv --tid 1 | cmp - one || fail "the main thread"
+cp -r trace nameless
+python3 - <<'E' # streams of no loom
+import glob, json
+for path in glob.glob("nameless/loom.*/*/*/stream.json"):
+    doc = json.load(open(path))
+    del doc["ovni"]["loom"]
+    json.dump(doc, open(path, "w"))
+E
+report critical nameless --csv | cmp - one || fail "threads of no loom"
 status=0; report critical trace --comm '[sw]*' >got || status=$?
 { [ $status = 1 ] && grep -q 'ends in one thread, and 2 are selected' said; } || fail "two threads: status $status"
 status=0; report critical trace --tid 77 >got || status=$?

@@ -115,7 +115,7 @@ static int load_stream(struct repair *w, struct part *p, size_t i)
 	err = owner_init(&p->owner, p->meta);
 	if (err)
 		return err;
-	if (!p->owner.loom || p->owner.pid <= 0 || p->owner.tid <= 0) {
+	if (!*p->owner.loom || p->owner.pid <= 0 || p->owner.tid <= 0) {
 		log_error("%s: its metadata has no loom, process or thread", p->path);
 		return -EINVAL;
 	}
@@ -213,11 +213,6 @@ static int close_part(struct repair *w, struct part *p)
 
 /* ---- metadata ---- */
 
-static bool same_text(const char *a, const char *b)
-{
-	return a && b && !strcmp(a, b);
-}
-
 static void put_cpus(struct repair *w, struct part *p)
 {
 	struct json *list = json_put_array(p->meta, "ovni.loom_cpus");
@@ -240,7 +235,7 @@ static void complete(struct repair *w, struct part *p)
 	for (size_t k = 0; k < w->n; k++) {
 		struct part *q = &w->parts[k];
 
-		if (!q->meta || !same_text(q->owner.loom, p->owner.loom))
+		if (!q->meta || strcmp(q->owner.loom, p->owner.loom))
 			continue;
 		cpus |= json_count(json_get(q->meta, "ovni.loom_cpus")) > 0;
 		app |= q->owner.pid == p->owner.pid && q->owner.app_id > 0;
@@ -295,7 +290,7 @@ static bool moves_the_dead(const struct repair *w, const struct part *p, const s
 		const struct part *q = &w->parts[i];
 
 		if (q->meta && q->repair && q->owner.tid == get_i32(ev->payload + 4) &&
-		    same_text(q->owner.loom, p->owner.loom))
+		    !strcmp(q->owner.loom, p->owner.loom))
 			return ev->clock >= q->closed_at;
 	}
 	return false;

@@ -559,7 +559,7 @@ static void group_streams(struct cutter *c)
 		memset(c->threads[i].idle, 'p', sizeof(c->threads[i].idle));
 		/* streams of one process are mostly neighbours */
 		while (k && (c->processes[k - 1].owner->pid != owner->pid ||
-			     strcmp(c->processes[k - 1].owner->loom ?: "", owner->loom ?: "")))
+			     strcmp(c->processes[k - 1].owner->loom, owner->loom)))
 			k--;
 		if (!k) {
 			c->processes[c->nprocesses].owner = owner;

@@ -74,7 +74,7 @@ int64_t overview_steal(const struct overview *o, const struct cpu_time *cpu)
 		const struct cpu_steal *steal = &o->findings.steal[i];
 		const char *loom = overview_owner(o, steal->stream)->loom;
 
-		if (steal->cpu == cpu->cpu && !strcmp(loom ? loom : "", cpu->loom))
+		if (steal->cpu == cpu->cpu && !strcmp(loom, cpu->loom))
 			return steal->ns;
 	}
 	return CELL_UNKNOWN;

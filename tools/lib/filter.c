@@ -200,7 +200,7 @@ static bool among(const int64_t *list, size_t n, int64_t v)
 static bool among_looms(const struct filter *f, const char *loom)
 {
 	for (size_t i = 0; i < f->nlooms; i++)
-		if (loom && !strcmp(f->looms[i], loom))
+		if (!strcmp(f->looms[i], loom))
 			return true;
 	return f->nlooms == 0;
 }

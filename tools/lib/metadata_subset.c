@@ -69,7 +69,7 @@ int metadata_add(struct json *to, const struct json *from, const char *path)
 
 static bool same_loom(const struct owner *a, const struct owner *b)
 {
-	return a->loom && b->loom && !strcmp(a->loom, b->loom);
+	return *a->loom && !strcmp(a->loom, b->loom);
 }
 
 /* Adds the CPUs that `to` does not have; their physical number identifies them. */

@@ -89,9 +89,9 @@ static const struct cli cli = {
 /* Looms of one host: their names up to the first dot are the same. */
 static bool same_host(const char *a, const char *b)
 {
-	size_t n = a ? strcspn(a, ".") : 0;
+	size_t n = strcspn(a, ".");
 
-	return a && b && n == strcspn(b, ".") && !memcmp(a, b, n);
+	return *a && *b && n == strcspn(b, ".") && !memcmp(a, b, n);
 }
 
 static int64_t counterpart(const struct merge *m, const struct owner *owner)
@@ -612,7 +612,7 @@ out:
 static int copy_other(struct merge *m, size_t i)
 {
 	const struct owner *owner = &m->kernel.owners[i];
-	const char *host = owner->loom ? owner->loom : "";
+	const char *host = owner->loom;
 	char *loom = xasprintf("%.*s.bpf", (int)strcspn(host, "."), host), *path = NULL;
 	int err = -ENOMEM;
 

@@ -566,14 +566,12 @@ out:
 
 static bool same_process(const struct owner *a, const struct owner *b)
 {
-	const char *x = a->loom ? a->loom : "", *y = b->loom ? b->loom : "";
-
-	return a->pid == b->pid && strcmp(x, y) == 0;
+	return a->pid == b->pid && strcmp(a->loom, b->loom) == 0;
 }
 
 static int put_process(struct export *x, const struct owner *owner)
 {
-	const char *loom = owner->loom ? owner->loom : "";
+	const char *loom = owner->loom;
 	char *name, pid[24];
 	int err;
 

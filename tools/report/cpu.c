@@ -115,7 +115,7 @@ static int add_cpu(struct report *report, const struct cpu_time *cpu, const stru
 		const char *loom = report->source->owners[spans[i].stream].loom;
 		int err;
 
-		if (spans[i].cpu != cpu->cpu || strcmp(loom ? loom : "", cpu->loom) ||
+		if (spans[i].cpu != cpu->cpu || strcmp(loom, cpu->loom) ||
 		    !report->filter->streams[spans[i].stream])
 			continue;
 		err = add(report, cpu, tid_names_of_stream(&report->names, spans[i].stream),

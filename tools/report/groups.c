@@ -22,7 +22,7 @@ static int compare_numbers(int64_t a, int64_t b)
 
 static int compare_processes(const struct owner *a, const struct owner *b)
 {
-	int order = strcmp(a->loom ? a->loom : "", b->loom ? b->loom : "");
+	int order = strcmp(a->loom, b->loom);
 
 	return order ? order : compare_numbers(a->pid, b->pid);
 }

@@ -97,7 +97,7 @@ static int print_head(const struct overview *o, struct printer *out, int columns
 	const char *kernel = json_string(json_key(session, "kernel"));
 	const char *machine = json_string(json_key(session, "machine"));
 	size_t nstreams = o->source->trace.nstreams;
-	const char *loom = nstreams ? overview_owner(o, 0)->loom : NULL;
+	const char *loom = nstreams ? overview_owner(o, 0)->loom : "";
 	char *command = overview_command(o), *host = NULL, *amount = NULL;
 	char length[DURATION_TEXT], start[64];
 	int err = -ENOMEM;
@@ -105,7 +105,7 @@ static int print_head(const struct overview *o, struct printer *out, int columns
 	start_text(o, start, sizeof(start));
 	if (!command)
 		goto out;
-	host = xasprintf("%s: %s%s%zu %s%s%s%s%s", o->path, loom ? loom : "", loom ? ", " : "",
+	host = xasprintf("%s: %s%s%zu %s%s%s%s%s", o->path, loom, *loom ? ", " : "",
 			 o->findings.cpus.ncpus, plural(o->findings.cpus.ncpus, "CPU", "CPUs"),
 			 kernel ? ", Linux " : "", kernel ? kernel : "", machine ? " " : "",
 			 machine ? machine : "");
@@ -192,7 +192,7 @@ static char *most_of_cpu(const struct overview *o, const struct cpu_time *cpu)
 		const struct cpu_span *p = &o->findings.cpus.spans[i];
 		const char *loom = overview_owner(o, p->stream)->loom;
 
-		if (p->cpu != cpu->cpu || strcmp(loom ? loom : "", cpu->loom) != 0)
+		if (p->cpu != cpu->cpu || strcmp(loom, cpu->loom) != 0)
 			continue;
 		if (n < MOST_SHOWN)
 			top[n++] = *p;

@@ -249,16 +249,9 @@ static int add_piece(void *arg, size_t column, int64_t ns)
 	return 0;
 }
 
-static const char *loom_of(const struct timeline *t, uint32_t stream)
-{
-	const char *loom = t->report->source->owners[stream].loom;
-
-	return loom ? loom : "";
-}
-
 static struct cpu_row *cpu_of(struct timeline *t, uint32_t stream, int32_t index)
 {
-	const char *loom = loom_of(t, stream);
+	const char *loom = t->report->source->owners[stream].loom;
 	struct cpu_row *cpu;
 
 	for (size_t i = 0; i < t->ncpus; i++)

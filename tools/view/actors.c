@@ -8,13 +8,6 @@
 #include "trace/base/array.h"
 #include "trace/base/log.h"
 
-static const char *loom_name(const struct source *source, uint32_t stream)
-{
-	const char *loom = source->owners[stream].loom;
-
-	return loom ? loom : "";
-}
-
 #define TID_SHARED (HASH_NONE - 1) /* threads of several processes of a loom have it */
 
 static struct hash_key key_of(uint32_t loom, int64_t tid)
@@ -48,7 +41,7 @@ int actors_init(struct actors *a, const struct source *source)
 	/* by_tid is sorted by loom */
 	for (size_t i = 0; i < n; i++) {
 		uint32_t stream = a->walk.by_tid[i];
-		const char *name = loom_name(source, stream), **loom;
+		const char *name = source->owners[stream].loom, **loom;
 
 		if (!a->nlooms || strcmp(a->looms[a->nlooms - 1], name) != 0) {
 			loom = ARRAY_ADD(a->looms, a->nlooms);

@@ -102,16 +102,11 @@ static int64_t clamp(const struct culprits *c, int64_t clock)
 
 /* ---- metadata ---- */
 
-static const char *loom_of(const struct source *source, uint32_t stream)
-{
-	const char *loom = source->owners[stream].loom;
-
-	return loom ? loom : "";
-}
-
 static int compare_looms(const void *a, const void *b, void *arg)
 {
-	return strcmp(loom_of(arg, *(const uint32_t *)a), loom_of(arg, *(const uint32_t *)b));
+	const struct owner *owners = arg;
+
+	return strcmp(owners[*(const uint32_t *)a].loom, owners[*(const uint32_t *)b].loom);
 }
 
 static int number_looms(struct culprits *c)
@@ -124,9 +119,9 @@ static int number_looms(struct culprits *c)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++)
 		sorted[i] = i;
-	qsort_r(sorted, n, sizeof(*sorted), compare_looms, (void *)source);
+	qsort_r(sorted, n, sizeof(*sorted), compare_looms, source->owners);
 	for (uint32_t i = 0; i < n; i++) {
-		if (i && strcmp(loom_of(source, sorted[i - 1]), loom_of(source, sorted[i])))
+		if (i && strcmp(source->owners[sorted[i - 1]].loom, source->owners[sorted[i]].loom))
 			c->nlooms++;
 		c->looms[sorted[i]] = c->nlooms;
 	}

@@ -67,7 +67,7 @@ static uint64_t text_key(const char *text)
 
 static struct hash_key process_key(const char *loom, int64_t pid)
 {
-	return (struct hash_key){.a = text_key(loom ? loom : ""), .b = (uint64_t)pid};
+	return (struct hash_key){.a = text_key(loom), .b = (uint64_t)pid};
 }
 
 static int add_process(struct findings *f, uint32_t stream)
@@ -227,9 +227,7 @@ static int take_use(struct findings *f, uint32_t stream, int64_t clock, enum tim
 
 const char *findings_loom(const struct findings *f, uint32_t process)
 {
-	const char *loom = f->source->owners[f->processes[process].stream].loom;
-
-	return loom ? loom : "";
+	return f->source->owners[f->processes[process].stream].loom;
 }
 
 /* ---- events ---- */

@@ -401,6 +401,7 @@ int owner_init(struct owner *owner, const struct json *meta)
 {
 	const struct json *rank = json_get(meta, "ovni.rank");
 	const char *part = json_string(json_get(meta, "ovni.part"));
+	const char *loom = json_string(json_get(meta, "ovni.loom"));
 
 	memset(owner, 0, sizeof(*owner));
 	owner->pid = json_int(json_get(meta, "ovni.pid"));
@@ -413,7 +414,7 @@ int owner_init(struct owner *owner, const struct json *meta)
 	owner->thread = part && !strcmp(part, "thread");
 	owner->recorded = json_get(meta, "bpf.events") != NULL;
 	owner->finished = json_number(json_get(meta, "ovni.finished")) == 1;
-	if (copy_text(&owner->loom, json_string(json_get(meta, "ovni.loom"))) < 0 ||
+	if (copy_text(&owner->loom, loom ? loom : "") < 0 ||
 	    copy_text(&owner->name, json_string(json_get(meta, "bpf.name"))) < 0 ||
 	    copy_text(&owner->cgroup, json_string(json_get(meta, "bpf.cgroup"))) < 0 ||
 	    copy_text(&owner->machine, json_string(json_get(meta, "bpf.session.machine"))) < 0 ||

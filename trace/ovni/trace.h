@@ -60,7 +60,7 @@ struct fd_name {
 
 /* The thread of a stream, from its metadata; missing values are 0, NULL or -1 (rank). */
 struct owner {
-	char *loom;
+	char *loom;	     /* never NULL: "" if it is missing */
 	char *name;	     /* bpf.name; NULL in traces of other programs */
 	char *cgroup;	     /* bpf.cgroup; NULL: not known */
 	char *machine;	     /* bpf.session.machine; NULL: the stream has no session */

@@ -290,13 +290,12 @@ static void balance(struct cpu_time *cpu, int64_t window)
 static int add_streams(struct cpu_times *times, const struct source *source)
 {
 	for (size_t i = 0; i < source->trace.nstreams; i++) {
-		const char *loom = source->owners[i].loom;
 		struct json *meta = trace_metadata(&source->trace, i);
 		int err;
 
 		if (!meta)
 			return -EINVAL;
-		err = read_metadata(times, meta, loom ? loom : "");
+		err = read_metadata(times, meta, source->owners[i].loom);
 		json_free(meta);
 		if (err)
 			return err;
@@ -308,8 +307,7 @@ static int add_spans(struct cpu_times *times, const struct source *source)
 {
 	for (size_t i = 0; i < times->nspans; i++) {
 		const struct cpu_span *span = &times->spans[i];
-		const char *loom = source->owners[span->stream].loom;
-		struct cpu_time *cpu = cpu_of(times, loom ? loom : "", span->cpu);
+		struct cpu_time *cpu = cpu_of(times, source->owners[span->stream].loom, span->cpu);
 
 		if (!cpu)
 			return -ENOMEM;

@@ -7,16 +7,11 @@
 
 #include "trace/base/log.h"
 
-static const char *loom_of(const struct owner *owner)
-{
-	return owner->loom ? owner->loom : "";
-}
-
 static int compare(const void *pa, const void *pb, void *arg)
 {
 	const struct owner *owners = arg;
 	const uint32_t *a = pa, *b = pb;
-	int order = strcmp(loom_of(&owners[*a]), loom_of(&owners[*b]));
+	int order = strcmp(owners[*a].loom, owners[*b].loom);
 
 	if (order)
 		return order;
@@ -41,7 +36,7 @@ static int index_tids(struct state_walk *w)
 	for (uint32_t i = 0; i < w->source->trace.nstreams; i++) {
 		uint32_t stream = w->by_tid[i], *first;
 
-		if (i && strcmp(loom_of(&owners[w->by_tid[i - 1]]), loom_of(&owners[stream])))
+		if (i && strcmp(owners[w->by_tid[i - 1]].loom, owners[stream].loom))
 			loom++;
 		w->looms[stream] = loom;
 		first = hash_at(&w->first_of, tid_key(loom, owners[stream].tid));

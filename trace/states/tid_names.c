@@ -51,12 +51,11 @@ int tid_names_init(struct tid_names *names, const struct state_walk *walk)
 	names->walk = walk;
 	for (size_t i = 0; i < source->trace.nstreams; i++) {
 		struct json *meta = trace_metadata(&source->trace, i);
-		const char *loom = source->owners[i].loom;
 		int err;
 
 		if (!meta)
 			return -EINVAL;
-		err = add_names(names, json_get(meta, "bpf.names"), loom ? loom : "");
+		err = add_names(names, json_get(meta, "bpf.names"), source->owners[i].loom);
 		json_free(meta);
 		if (err)
 			return log_no_memory("while reading %s", source->trace.path);
@@ -89,8 +88,7 @@ char *tid_names_of_stream(const struct tid_names *names, uint32_t stream)
 
 char *tid_names_of_tid(const struct tid_names *names, uint32_t stream, int32_t tid)
 {
-	const char *loom = names->walk->source->owners[stream].loom;
-	struct tid_name key = {loom ? loom : "", tid, NULL}, *found;
+	struct tid_name key = {names->walk->source->owners[stream].loom, tid, NULL}, *found;
 	int64_t owner;
 
 	if (tid == 0)
