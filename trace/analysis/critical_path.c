@@ -8,8 +8,9 @@
 #include "trace/base/array.h"
 #include "trace/base/log.h"
 
-/* The clock of a wake-up is that of the queue, later than the call of the waker by the time of an
- * interrupt between CPUs. A run of the waker that ended so long before is the one that woke. */
+/* A wake-up has the clock at which the thread was queued. If the other CPU must be interrupted for
+ * that, the waker may have left its own CPU meanwhile: its last run, if it ended at most so long
+ * before, is the run that made the wake-up. */
 #define WAKING_MOST_NS 100000
 #define STAYED	       (-1) /* as a waker: the thread stayed runnable */
 #define INTERRUPT      (-2)
@@ -165,12 +166,12 @@ static bool ran(struct search *s, uint32_t stream, int64_t *end)
 		return true;
 	}
 	while (stay && stay > t->stays && stay->use != TIME_RUNNING &&
-	       s->now - stay->from <= WAKING_MOST_NS)
+	       clock_distance(stay->from, s->now) <= WAKING_MOST_NS)
 		stay--;
 	if (!stay || stay->use != TIME_RUNNING)
 		return false;
 	*end = stay->to < s->now ? stay->to : s->now;
-	return s->now - *end <= WAKING_MOST_NS;
+	return clock_distance(*end, s->now) <= WAKING_MOST_NS;
 }
 
 /* Goes on with the thread that woke or made the present one now, if it ran. */

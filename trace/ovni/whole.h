@@ -40,7 +40,8 @@ struct whole {
 	uint64_t events_missing;	     /* in these streams */
 
 	uint64_t sessions, closed; /* closed: with the end of its window */
-	uint64_t open, unended;	   /* without it; without some numbers of the end */
+	uint64_t open;		   /* without the end of its window */
+	uint64_t unended;	   /* without a number that the recorder writes at its end */
 	uint64_t with_streams;	   /* that count their streams */
 	uint64_t lost, records;	   /* lost by recorders; dropped by producers of Loom runs */
 	uint64_t with_lost;	   /* sessions that count their losses */

@@ -5,7 +5,7 @@
  * In: each sleep in a system call on a descriptor; out: `bpf.fds` of the stream. The name is read
  * in /proc by the writer's thread, at most once a second for each descriptor of a thread, as long
  * as the process lives. A name with the clocks of its first and last reading holds in between;
- * readers judge the rest (trace/states/sleep_names.h). Invariants: no system call and no waiting in
+ * readers judge the rest (trace/states/sleep_call.h). Invariants: no system call and no waiting in
  * the draining thread; a stream has at most FD_NAMES_MAX names, the rest is counted. Specification:
  * event-mapping.md "The system call of a sleep".
  */
@@ -28,7 +28,7 @@ struct fd_readings { /* of all threads, for the limit; zeroed at first */
 	unsigned count;
 };
 
-/* The thread `tid` of `pid` falls asleep at `clock` (ns) in a call on the descriptor `fd`. *names
+/* A thread of `pid` falls asleep at `clock` (ns) in a call on the descriptor `fd`. *names
  * is made if there is something to read; NULL at first. `proc` and the writer outlive it. */
 void fd_names_sleep(struct fd_names **names, struct fd_readings *readings, struct writer *writer,
 		    const char *proc, uint32_t pid, uint64_t fd, uint64_t clock);
