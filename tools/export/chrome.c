@@ -22,7 +22,7 @@
 #include "trace/base/text.h"
 
 #define LIMIT	     (256ull << 20) /* bytes: browsers fail above it */
-#define CHECK_EVENTS 4096	    /* between two checks of the size */
+#define CHECK_EVENTS 4096	    /* at least, between two checks of the size */
 
 struct called {
 	char *name, *type;
@@ -40,6 +40,7 @@ struct chrome {
 	bool *has_calls;		/* of each thread */
 	bool *shown_process;		/* of each process: one of its threads is wanted */
 	uint64_t events, slices, apart; /* apart: asynchronous ones */
+	uint64_t checked;		/* events at the last check of the size */
 	bool in_meta;
 };
 
@@ -475,11 +476,12 @@ static int put_row(void *to, enum export_table table, const union cell *row)
 
 	if (c->out.error)
 		return refuse(c);
-	if (c->events % CHECK_EVENTS == 0) {
+	if (c->events - c->checked >= CHECK_EVENTS) {
 		int err = check_size(c);
 
 		if (err)
 			return err;
+		c->checked = c->events;
 	}
 	switch (table) {
 	case EXPORT_INTERVALS:
