@@ -26,7 +26,7 @@ static void read_all(const struct signature *sig, const struct event *ev)
 		for (size_t k = 0; k < n; k++)
 			MUST(signature_nth(sig, ev, i, k, &value));
 		MUST(!signature_nth(sig, ev, i, n, &value));
-		MUST(signature_int(sig, ev, i, &first) == (n > 0));
+		MUST(signature_nth(sig, ev, i, 0, &first) == (n > 0));
 		MUST(n <= 1 || sig->args[i].many);
 		/* a missing argument hides all that follow */
 		if (n == 0 && i < sig->nargs && !sig->args[i].many)

@@ -407,6 +407,15 @@ static int charged_to(int victim, int ns)
 	return who == NOBODY ? THREADS : who;
 }
 
+/* The pair, or NULL if `culprit` never ran while `victim` waited. */
+static const struct culprit_pair *find_pair(const struct culprits *c, int victim, int64_t culprit)
+{
+	for (size_t i = 0; i < c->npairs; i++)
+		if (c->pairs[i].victim == (uint32_t)victim && c->pairs[i].culprit == culprit)
+			return &c->pairs[i];
+	return NULL;
+}
+
 static void compare(int victim, const struct culprits *culprits, int first, int last)
 {
 	int64_t want[CHARGED] = {0}, most[CHARGED] = {0}, one[CHARGED] = {0}, sum = 0, told = 0;
@@ -435,8 +444,7 @@ static void compare(int victim, const struct culprits *culprits, int first, int 
 	}
 	for (int i = 0; i < CHARGED; i++) {
 		int64_t culprit = i < THREADS ? i : i == THREADS ? CULPRIT_IDLE : CULPRIT_UNKNOWN;
-		const struct culprit_pair *pair =
-			culprits_find(culprits, (uint32_t)victim, culprit);
+		const struct culprit_pair *pair = find_pair(culprits, victim, culprit);
 
 		if ((pair ? pair->ns : 0) != want[i] || (pair ? pair->waits : 0) != count[i] ||
 		    (pair ? pair->max : 0) != most[i])
@@ -452,8 +460,7 @@ static void compare(int victim, const struct culprits *culprits, int first, int 
 		int64_t culprit = tid == 0	   ? CULPRIT_IDLE
 				  : tid <= THREADS ? tid - 1
 						   : CULPRIT_TID(tid);
-		const struct culprit_pair *pair =
-			culprits_find(culprits, (uint32_t)victim, culprit);
+		const struct culprit_pair *pair = find_pair(culprits, victim, culprit);
 
 		assert_int_equal(pair ? pair->first : 0, taken[tid]);
 	}
@@ -513,7 +520,7 @@ static bool compare_few(int victim, const struct culprits *all, const struct cul
 		if (pair->victim != (uint32_t)victim)
 			continue;
 		wanted += pair->first;
-		kept = culprits_find(few, (uint32_t)victim, pair->culprit);
+		kept = find_pair(few, victim, pair->culprit);
 		if (kept) {
 			assert_in_range(pair->ns, kept->ns, kept->ns + missing);
 			assert_true(kept->max <= pair->max && kept->first <= pair->first);

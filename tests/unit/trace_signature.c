@@ -91,19 +91,19 @@ static void every_type_is_read_with_its_sign(void **state)
 		uint32_t end = sig.args[i].offset + sig.args[i].size;
 
 		ev.payload_size = end;
-		assert_true(signature_int(&sig, &ev, i, &value));
+		assert_true(signature_nth(&sig, &ev, i, 0, &value));
 		assert_true(value == want[i]);
 		assert_int_equal(signature_count(&sig, &ev, i), 1);
 		/* one byte less is not enough, and the value stays as it was */
 		ev.payload_size = end - 1;
 		value = 42;
-		assert_false(signature_int(&sig, &ev, i, &value));
+		assert_false(signature_nth(&sig, &ev, i, 0, &value));
 		assert_true(value == 42);
 		assert_int_equal(signature_count(&sig, &ev, i), 0);
 	}
 	ev.payload_size = sizeof(bytes);
-	assert_false(signature_int(&sig, &ev, 8, &value));
-	assert_false(signature_int(&sig, &ev, UINT32_MAX, &value));
+	assert_false(signature_nth(&sig, &ev, 8, 0, &value));
+	assert_false(signature_nth(&sig, &ev, UINT32_MAX, 0, &value));
 }
 
 static void jumbo_and_normal_are_not_taken_for_each_other(void **state)
@@ -116,10 +116,10 @@ static void jumbo_and_normal_are_not_taken_for_each_other(void **state)
 
 	(void)state;
 	assert_int_equal(signature_parse(&sig, "VYc+(u32 typeid, str label)"), 0);
-	assert_false(signature_int(&sig, &ev, 0, &value));
+	assert_false(signature_nth(&sig, &ev, 0, 0, &value));
 	assert_null(signature_str(&sig, &ev, 1, &len));
 	ev.jumbo = true;
-	assert_true(signature_int(&sig, &ev, 0, &value));
+	assert_true(signature_nth(&sig, &ev, 0, 0, &value));
 	assert_string_equal(signature_str(&sig, &ev, 1, &len), "x");
 	assert_int_equal(len, 1);
 }

@@ -233,7 +233,8 @@ static int take_event(void *arg, const struct intervals *intervals, uint32_t str
 	const struct interval_thread *t = &intervals->threads[stream];
 	struct reader *r = arg;
 
-	if (event_mcv(ev) == MCV('O', 'H', 'r') && !t->total && t->interval.delay > 0)
+	if (event_mcv(ev) == MCV('O', 'H', 'r') && t->interval.delay > 0 &&
+	    !r->times.threads[stream].uses[REPORTED_RUNNING].ns)
 		r->early[stream] = (uint64_t)t->interval.delay;
 	thread_times_step(&r->times, intervals, stream, ev);
 	return 0;

@@ -962,14 +962,6 @@ int culprits_finish(struct culprits *c, const struct intervals *intervals)
 
 /* ---- answers ---- */
 
-const struct culprit_pair *culprits_find(const struct culprits *c, uint32_t victim, int64_t culprit)
-{
-	for (size_t i = 0; i < c->npairs; i++)
-		if (c->pairs[i].victim == victim && c->pairs[i].culprit == culprit)
-			return &c->pairs[i];
-	return NULL;
-}
-
 int64_t culprits_missing(const struct culprits *c, uint32_t victim)
 {
 	return c->threads[victim].missing;

@@ -107,9 +107,6 @@ void culprits_prefetch(const struct culprits *culprits, uint32_t stream, bool so
 int culprits_finish(struct culprits *culprits, const struct intervals *intervals)
 	__attribute__((warn_unused_result));
 
-/* The pair, or NULL if `culprit` never ran while `victim` waited. */
-const struct culprit_pair *culprits_find(const struct culprits *culprits, uint32_t victim,
-					 int64_t culprit);
 /* ns that a pair of the victim may lack at most, because they were summed up before: 0 if none
  * were.
  */

@@ -186,11 +186,6 @@ bool signature_nth(const struct signature *sig, const struct event *ev, unsigned
 	return true;
 }
 
-bool signature_int(const struct signature *sig, const struct event *ev, unsigned i, int64_t *out)
-{
-	return signature_nth(sig, ev, i, 0, out);
-}
-
 const char *signature_str(const struct signature *sig, const struct event *ev, unsigned i,
 			  size_t *len)
 {

@@ -44,22 +44,19 @@ struct signature {
 /* Parses `text`. Returns 0, or -EINVAL without a message. */
 int signature_parse(struct signature *sig, const char *text) __attribute__((warn_unused_result));
 
-/*
- * Reads the integer argument i of `ev`, sign extended (u64: the same bits). Returns false if the
- * payload is too short, if only one of event and signature is jumbo, or if the argument does not
- * exist or is a string.
- */
-bool signature_int(const struct signature *sig, const struct event *ev, unsigned i, int64_t *out);
-
 /* Number of values of argument i in `ev`: 0 or 1, or more for `many`. */
 size_t signature_count(const struct signature *sig, const struct event *ev, unsigned i);
-/* Reads the value `nth` of argument i. Returns false if there are fewer. */
+/*
+ * Reads the value `nth` of the integer argument i of `ev`, sign extended (u64: the same bits).
+ * Returns false if the payload is too short, if only one of event and signature is jumbo, or if the
+ * argument does not exist or is a string.
+ */
 bool signature_nth(const struct signature *sig, const struct event *ev, unsigned i, size_t nth,
 		   int64_t *out);
 
 /*
  * The string argument i, inside the event, with its length without the NUL. NULL if the payload is
- * too short or has no NUL, or if signature_int() would return false.
+ * too short or has no NUL, or for the other reasons of signature_nth().
  */
 const char *signature_str(const struct signature *sig, const struct event *ev, unsigned i,
 			  size_t *len);

@@ -54,7 +54,6 @@ static int end(const struct walk *w, uint32_t stream, int64_t clock, enum off_cp
 {
 	struct interval_thread *t = &w->intervals->threads[stream];
 	int64_t known = t->known < clock ? t->known : clock;
-	int64_t ns = between(t->interval.start, known);
 	struct interval told;
 	int err = span(w, stream, known);
 
@@ -66,8 +65,6 @@ static int end(const struct walk *w, uint32_t stream, int64_t clock, enum off_cp
 	t->interval.call.call = CALL_UNKNOWN;
 	if (ev)
 		t->interval.call = sleep_call_of(ev);
-	if (ns != INTERVAL_UNKNOWN)
-		t->total = clock_sum(t->total, ns);
 	/* a thread is entered or closed on the virtual CPU in no time */
 	if (clock == t->interval.start && t->interval.cpu == CPU_VIRTUAL) {
 		t->off_at = INTERVAL_UNKNOWN;
@@ -312,12 +309,4 @@ void intervals_fini(struct intervals *intervals)
 	state_walk_fini(&intervals->walk);
 	free(intervals->threads);
 	memset(intervals, 0, sizeof(*intervals));
-}
-
-int64_t intervals_on_cpu(const struct intervals *intervals, uint32_t stream)
-{
-	const struct interval_thread *t = &intervals->threads[stream];
-	int64_t now = t->on ? between(t->interval.start, intervals->last) : 0;
-
-	return clock_sum(t->total, now == INTERVAL_UNKNOWN ? 0 : now);
 }

@@ -67,7 +67,6 @@ struct interval_thread { /* two lines of the cache */
 	int64_t off_at;	  /* clock at which it left a CPU, or unknown */
 	int64_t woken_at; /* or unknown */
 	int64_t span_at;
-	int64_t total; /* ns on a CPU, up to the last end */
 } __attribute__((aligned(ARRAY_LINE)));
 
 struct intervals {
@@ -88,8 +87,5 @@ int intervals_walk(struct intervals *intervals, const struct source *source,
 		   const struct interval_listener *listener, void *arg)
 	__attribute__((warn_unused_result));
 void intervals_fini(struct intervals *intervals);
-
-/* ns that the thread has been on a CPU up to the present event. */
-int64_t intervals_on_cpu(const struct intervals *intervals, uint32_t stream);
 
 #endif

@@ -4,14 +4,10 @@
 #include "trace/base/array.h"
 #include "trace/ovni/event.h"
 
-static struct hash_key key_of(int64_t a, int64_t b)
-{
-	return (struct hash_key){.a = (uint64_t)a, .b = (uint64_t)b};
-}
-
 struct pair *pairs_add(struct pairs *pairs, int64_t a, int64_t b, int64_t ns, int64_t when)
 {
-	uint32_t *at = hash_at(&pairs->index_of, key_of(a, b));
+	uint32_t *at =
+		hash_at(&pairs->index_of, (struct hash_key){.a = (uint64_t)a, .b = (uint64_t)b});
 	struct pair *pair;
 
 	if (!at)
@@ -31,13 +27,6 @@ struct pair *pairs_add(struct pairs *pairs, int64_t a, int64_t b, int64_t ns, in
 		pair->most_at = when;
 	}
 	return pair;
-}
-
-const struct pair *pairs_find(const struct pairs *pairs, int64_t a, int64_t b)
-{
-	uint32_t at = hash_get(&pairs->index_of, key_of(a, b));
-
-	return at == HASH_NONE ? NULL : &pairs->list[at];
 }
 
 void pairs_free(struct pairs *pairs)

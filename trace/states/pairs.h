@@ -27,8 +27,6 @@ struct pairs {
 /* Counts one more of (a, b) with a duration in ns, and the clock `when`. NULL without memory. */
 struct pair *pairs_add(struct pairs *pairs, int64_t a, int64_t b, int64_t ns, int64_t when);
 
-const struct pair *pairs_find(const struct pairs *pairs, int64_t a, int64_t b); /* or NULL */
-
 void pairs_free(struct pairs *pairs);
 
 #endif
