@@ -97,7 +97,16 @@ try 0 'mode=summary' session stop $n-d
 WORKLOAD_REPORT=$T/command.report session start $n-e -o command -- "$WORKLOADS/sleepers" -s 30 >said 2>&1 ||
 	complain "command: $(cat said)"
 wait_until gone $n-e 'ended \(0\)' || complain "the command did not end: $(session list)"
+# Another user may own the files of a session, and write anything there.
+printf '\033[31mforged\n' >>"/run/ovni-bpf/$n-e/log"
+sed -i 's|"output": "|&\\u001b[31m|' "/run/ovni-bpf/$n-e/info"
+plain() { ! grep -q $'\033' said; }
+try 0 "$n-e .*x1b\[31m/" session list
+expect "list escapes" plain
+try 1 'output .*x1b\[31m/' session status $n-e
+expect "status escapes" plain
 try 0 'the command exited with status 0' session stop $n-e
+expect "stop escapes" plain
 judge command
 
 # A session that cannot begin has a message and its status, and leaves nothing.

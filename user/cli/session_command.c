@@ -25,6 +25,7 @@
 #include "trace/base/cli.h"
 #include "trace/base/json.h"
 #include "trace/base/log.h"
+#include "trace/base/text.h"
 #include "user/host/privilege.h"
 #include "user/host/proc_info.h"
 #include "user/session/session.h"
@@ -33,6 +34,8 @@
 #define ANSWER_MAX 65536
 #define LOOK_MS	   10 /* between looks at the lock of a session */
 #define ANSWER_S   5  /* then it is examined whether the session can answer */
+
+/* The answers and files of a session may be those of another user: their texts are escaped. */
 
 /* ---- requests ---- */
 
@@ -178,9 +181,10 @@ static void print_text(const struct json *answer)
 {
 	for (const struct json *node = json_first(answer); node; node = json_next(node)) {
 		if (json_string(node))
-			printf("%-13s %s\n", json_name(node), json_string(node));
+			printf("%-13s %s\n", text_shown(json_name(node)),
+			       text_shown(json_string(node)));
 		else if (json_is_number(node))
-			print_number(json_name(node), json_number(node));
+			print_number(text_shown(json_name(node)), json_number(node));
 	}
 }
 
@@ -251,7 +255,7 @@ static int save(const char *name)
 	error = json_string(json_get(answer, "error"));
 	trace = json_string(json_get(answer, "trace"));
 	if (trace)
-		printf("%s\n", trace);
+		printf("%s\n", text_shown(trace));
 	else
 		log_error("%s: %s", name, error ? error : "the session has ended");
 	json_free(answer);
@@ -278,7 +282,7 @@ static int list(bool as_json)
 			printf("%-16s %-12s %8lld  %s\n", json_string(json_get(line, "session")),
 			       json_string(json_get(line, "state")),
 			       (long long)json_int(json_get(line, "pid")),
-			       json_string(json_get(line, "output")));
+			       text_shown(json_string(json_get(line, "output"))));
 	}
 	json_free(doc);
 	return err ? STATUS_FAILED : STATUS_COMPLETE;
@@ -307,10 +311,11 @@ static bool wait_for_end(const struct session_dir *dir, pid_t pid)
 
 static void print_log(const struct session_dir *dir)
 {
-	char *text = session_dir_read(dir, "log");
+	char *text = session_dir_read(dir, "log"), *rest = NULL;
 
-	if (text)
-		fputs(text, stderr);
+	for (char *line = text ? strtok_r(text, "\n", &rest) : NULL; line;
+	     line = strtok_r(NULL, "\n", &rest))
+		fprintf(stderr, "%s\n", text_shown(line));
 	free(text);
 }
 

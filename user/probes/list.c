@@ -48,16 +48,7 @@ static const char *display_name(const struct function *f)
 
 static void print_escaped(const char *text)
 {
-	size_t length = strlen(text), size = 4 * length + 1;
-	char *out = malloc(size);
-
-	if (!out) {
-		log_no_memory("for the names of functions");
-		return;
-	}
-	text_escape(out, size, text, length);
-	fputs(out, stdout);
-	free(out);
+	fputs(text_shown(text), stdout);
 }
 
 /* The other names of the function, after the shown one. */
