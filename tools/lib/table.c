@@ -59,9 +59,7 @@ static int compare_cells(const struct table *table, size_t column, const union c
 	if (table->columns[column].kind == CELL_TEXT)
 		return strcmp(a[column].text ? a[column].text : "",
 			      b[column].text ? b[column].text : "");
-	return a[column].number < b[column].number   ? 1
-	       : a[column].number > b[column].number ? -1
-						     : 0;
+	return (a[column].number < b[column].number) - (a[column].number > b[column].number);
 }
 
 /* Compares two rows. */

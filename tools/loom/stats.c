@@ -485,12 +485,12 @@ static void print_side(const struct stats *s, const struct stats_row *row,
 
 static void print_row(const struct stats *s, const struct stats_row *row, struct printer *out)
 {
+	const char *from = row->records.given ? "both" : "statistics";
+
+	if (row->records.given && row->differ)
+		from = "statistics!";
 	if (row->statistics.given)
-		print_side(s, row, &row->statistics,
-			   !row->records.given ? "statistics"
-			   : row->differ       ? "statistics!"
-					       : "both",
-			   out);
+		print_side(s, row, &row->statistics, from, out);
 	if (row->records.given && (!row->statistics.given || row->differ))
 		print_side(s, row, &row->records, row->differ ? "records!" : "records", out);
 }
@@ -510,15 +510,17 @@ static void print_account(const struct stats *s, struct printer *out)
 static void print_comparison(const struct stats *s, struct printer *out)
 {
 	bool ours = s->perf.form == STATS_LOOM;
+	const char *window = "of the invocation";
 
+	if (s->perf.form == STATS_LEGACY)
+		window = "this form: of the busy cycles";
+	if (s->perf.form == STATS_GEM5)
+		window = "this form: of the kernel cycles";
 	if (s->has_perf)
 		printer_format(out,
 			       "announced metrics: %" PRIu64 ", of which %" PRIu64
 			       " do not follow from their counters (%s; tolerance %s)\n",
-			       s->announced, s->wrong,
-			       s->perf.form == STATS_LEGACY ? "this form: of the busy cycles"
-			       : s->perf.form == STATS_GEM5 ? "this form: of the kernel cycles"
-							    : "of the invocation",
+			       s->announced, s->wrong, window,
 			       ours ? "1e-6 relative" : "5e-6 relative, 5e-7 absolute");
 	if (s->obstacle)
 		printer_format(out, "records and statistics: not compared: %s\n", s->obstacle);

@@ -128,12 +128,15 @@ static void show_sequence(const struct thread_grammar *g, const struct pallas_se
 {
 	printf("S%u %s [", s->id, s->type == SEQUENCE_BLOCK ? "BLOCK" : "LOOP");
 	for (uint64_t i = 0; i < s->ntokens; i++) {
-		uint32_t token = pallas_sequence_token(s, i), place = token_id(token);
+		uint32_t token = pallas_sequence_token(s, i), place = token_id(token), id;
 
-		printf("%s%c%u", i ? " " : "", " ESL"[token_type(token)],
-		       token_type(token) == TOKEN_EVENT	     ? g->events[place].id
-		       : token_type(token) == TOKEN_SEQUENCE ? g->sequences[place].id
-							     : g->loops[place].id);
+		if (token_type(token) == TOKEN_EVENT)
+			id = g->events[place].id;
+		else if (token_type(token) == TOKEN_SEQUENCE)
+			id = g->sequences[place].id;
+		else
+			id = g->loops[place].id;
+		printf("%s%c%u", i ? " " : "", " ESL"[token_type(token)], id);
 	}
 	printf("]\n");
 }

@@ -28,20 +28,28 @@ static enum status list(const struct options *o)
 
 int main(int argc, char **argv)
 {
+	enum log_level level = LOG_INFO;
 	struct options options;
 	enum status status;
 
-	log_setup("ovni-bpf", LOG_INFO);
+	log_setup("ovni-bpf", level);
 	if (argc > 1 && !strcmp(argv[1], "doctor"))
 		return doctor_run(argc - 1, argv + 1);
 	if (argc > 1 && !strcmp(argv[1], "session"))
 		return session_command(argc, argv);
 	if (!options_parse(&options, argc, argv, &status))
 		return status;
-	log_setup("ovni-bpf", options.quiet ? LOG_WARN : options.verbose ? LOG_DEBUG : LOG_INFO);
-	status = options.list		    ? list(&options)
-		 : options.mode == MODE_OFF ? session_run_off(&options)
-					    : session_run(&options, NULL);
+	if (options.quiet)
+		level = LOG_WARN;
+	else if (options.verbose)
+		level = LOG_DEBUG;
+	log_setup("ovni-bpf", level);
+	if (options.list)
+		status = list(&options);
+	else if (options.mode == MODE_OFF)
+		status = session_run_off(&options);
+	else
+		status = session_run(&options, NULL);
 	options_free(&options);
 	return status;
 }

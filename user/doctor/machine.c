@@ -58,9 +58,9 @@ static enum lockdown read_lockdown(void)
 
 	if (!read_line("/sys/kernel/security/lockdown", line, sizeof(line)))
 		return LOCKDOWN_UNKNOWN;
-	return strstr(line, "[confidentiality]") ? LOCKDOWN_CONFIDENTIALITY
-	       : strstr(line, "[integrity]")	 ? LOCKDOWN_INTEGRITY
-						 : LOCKDOWN_NONE;
+	if (strstr(line, "[confidentiality]"))
+		return LOCKDOWN_CONFIDENTIALITY;
+	return strstr(line, "[integrity]") ? LOCKDOWN_INTEGRITY : LOCKDOWN_NONE;
 }
 
 static enum cgroups find_cgroups(void)
@@ -139,9 +139,8 @@ static void read_process(struct machine *m)
 	m->initial_pid_ns = is_namespace("/proc/self/ns/pid", INITIAL_PID_NS);
 	m->container = find_container();
 	m->seccomp = prctl(PR_GET_SECCOMP, 0, 0, 0, 0);
-	m->memlock = getrlimit(RLIMIT_MEMLOCK, &limit)	       ? 0
-		     : limit.rlim_cur == (rlim_t)RLIM_INFINITY ? UINT64_MAX
-							       : limit.rlim_cur;
+	_Static_assert(RLIM_INFINITY == UINT64_MAX, "no limit");
+	m->memlock = getrlimit(RLIMIT_MEMLOCK, &limit) ? 0 : limit.rlim_cur;
 }
 
 /* ---- trying ---- */

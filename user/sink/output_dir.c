@@ -421,14 +421,14 @@ failed:
 static int open_parent(struct output_dir *output)
 {
 	char *slash = strrchr(output->trimmed, '/');
+	const char *parent = slash ? output->trimmed : ".";
 
 	output->name = slash ? slash + 1 : output->trimmed;
-	if (slash && slash != output->trimmed)
+	if (slash == output->trimmed)
+		parent = "/";
+	else if (slash)
 		*slash = '\0';
-	output->parent = open(!slash			 ? "."
-			      : slash == output->trimmed ? "/"
-							 : output->trimmed,
-			      O_PATH | O_DIRECTORY | O_CLOEXEC);
+	output->parent = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (slash && slash != output->trimmed)
 		*slash = '/';
 	return output->parent < 0 ? -errno : 0;

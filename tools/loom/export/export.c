@@ -63,9 +63,11 @@ int loom_export_open(struct loom_export *x, struct loom_writer **w)
 	x->as.producer = "ovni-loom export";
 	x->as.period_ps = x->clock.period_ps;
 	x->as.controls = x->o->legacy ? NULL : &x->o->chosen;
-	x->as.as = x->o->layout == LOOM_PACKED38    ? LOOM_AS_PACKED38
-		   : x->o->layout == LOOM_NATURAL48 ? LOOM_AS_NATURAL48
-						    : LOOM_AS_LTRC;
+	x->as.as = LOOM_AS_LTRC;
+	if (x->o->layout == LOOM_PACKED38)
+		x->as.as = LOOM_AS_PACKED38;
+	if (x->o->layout == LOOM_NATURAL48)
+		x->as.as = LOOM_AS_NATURAL48;
 	err = loom_writer_open(w, x->o->output, &x->as);
 	if (err)
 		log_error("cannot create '%s.trace.bin': %s", x->o->output, strerror(-err));

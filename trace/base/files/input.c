@@ -75,9 +75,9 @@ const char *input_why(int err, uint64_t most)
 	case -EINVAL:
 		return "not a regular file";
 	case -EFBIG:
-		return most == INPUT_TEXT_MAX	 ? "larger than 64 MiB"
-		       : most == INPUT_STATS_MAX ? "larger than 4 GiB"
-						 : "larger than 1 TiB";
+		if (most == INPUT_TEXT_MAX)
+			return "larger than 64 MiB";
+		return most == INPUT_STATS_MAX ? "larger than 4 GiB" : "larger than 1 TiB";
 	default:
 		return strerror(-err);
 	}

@@ -148,15 +148,17 @@ static void put_account(FILE *out, const struct run_stats_writer *s)
 static void put_invocations(FILE *out, const struct loom_invocation *v, size_t n)
 {
 	fputs("  \"invocations\": [", out);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		const char *status = v[i].failed ? "error" : "cut";
+
+		if (v[i].done)
+			status = "done";
 		fprintf(out,
 			"%s\n    { \"core_id\": %" PRIu32 ", \"epoch_id\": %" PRIu32
 			", \"invocation_id\": %" PRIu64 ",\n      \"start_cycle\": %" PRIu64
 			", \"end_cycle\": %" PRIu64 ", \"status\": \"%s\" }",
-			i ? "," : "", v[i].core, v[i].epoch, v[i].id, v[i].start, v[i].end,
-			v[i].done     ? "done"
-			: v[i].failed ? "error"
-				      : "cut");
+			i ? "," : "", v[i].core, v[i].epoch, v[i].id, v[i].start, v[i].end, status);
+	}
 	fputs(n ? "\n  ]\n" : "]\n", out);
 }
 
