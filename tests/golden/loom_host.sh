@@ -67,6 +67,21 @@ echo "the tools for traces take it"
 "$B/bin/ovni-info" "$T/host" >"$T/said" 2>&1 || wrong "ovni-info: $(cat "$T/said")"
 "$B/bin/ovni-dump" "$T/host" | grep -q "Accel\|OM=" || wrong "ovni-dump"
 
+echo "the parts of an accelerator are no CPUs"
+"$B/bin/ovni-loom" import "$T/own/ranks.trace.bin" -o "$T/alone" 2>"$T/said" || wrong "alone: $(cat "$T/said")"
+for trace in host alone; do
+	want=node
+	[ $trace = host ] || want=
+	"$B/bin/ovni-report" cpu --csv "$T/$trace" >"$T/cpu.csv" || wrong "$trace: cpu"
+	[ "$(sed 1d "$T/cpu.csv" | cut -d, -f1 | sort -u)" = "$want" ] || wrong "$trace: CPUs of $(cat "$T/cpu.csv")"
+	"$B/bin/ovni-report" --json "$T/$trace" | python3 -c 'import json, sys
+print(*sorted({cpu["loom"] for cpu in json.load(sys.stdin)["cpus"]}))' | grep -qx "$want" || wrong "$trace: CPUs of the overview"
+	"$B/bin/ovni-report" timeline "$T/$trace" | grep -q '^loomsim' && wrong "$trace: CPUs of the timeline"
+	"$B/bin/ovni-export" --csv -o "$T/$trace-csv" "$T/$trace" || wrong "$trace: tables"
+	[ "$(sed 1d "$T/$trace-csv/cpus.csv" | cut -d, -f1 | sort -u)" = "$want" ] || wrong "$trace: CPUs of the tables"
+done
+"$B/bin/ovni-report" "$T/alone" | grep -q '^CPU' && wrong "a table of no CPUs"
+
 echo "and without the names, the emulator is the reference's"
 "$emu" --compat -l "$T/host" 2>/dev/null || wrong "--compat"
 grep -q "^core" "$T/host/thread.row" && wrong "--compat: names of ours"

@@ -10,8 +10,7 @@
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 
-#define ACCELERATORS "loomsim." /* prefix of a loom (loom.md) */
-#define COMMAND_MOST 64		/* arguments that are kept */
+#define COMMAND_MOST 64 /* arguments that are kept */
 
 enum label_kind { LABEL_VALUE, LABEL_TITLE, LABEL_ANY, LABEL_COUNTER };
 
@@ -370,7 +369,7 @@ static int list_looms(struct subjects *s)
 		if (!loom)
 			return -ENOMEM;
 		*loom = (struct subject_loom){.name = name};
-		loom->accelerator = strncmp(name, ACCELERATORS, strlen(ACCELERATORS)) == 0;
+		loom->accelerator = source->owners[stream].accelerator;
 		loom->shown = printable(name);
 		if (!loom->shown)
 			return -ENOMEM;

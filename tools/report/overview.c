@@ -480,10 +480,12 @@ static int print_text(const struct overview *o, struct printer *out, int columns
 		return err;
 	print_losses(o, out, columns);
 	printer_text(out, "\n");
-	err = print_cpus(o, out);
-	if (err)
-		return err;
-	printer_text(out, "\n");
+	if (o->findings.cpus.ncpus) {
+		err = print_cpus(o, out);
+		if (err)
+			return err;
+		printer_text(out, "\n");
+	}
 	err = print_threads(o, out);
 	if (err)
 		return err;

@@ -277,7 +277,8 @@ static int handle_span(void *arg, const struct intervals *intervals, uint32_t st
 	struct piece piece = {t, NULL, stream};
 
 	(void)intervals;
-	if (!t->second || index < 0 || to <= t->from || from >= t->to)
+	if (!t->second || index < 0 || to <= t->from || from >= t->to ||
+	    t->report->source->owners[stream].accelerator)
 		return 0;
 	piece.cpu = cpu_of(t, stream, index);
 	return piece.cpu ? each_column(t, from, to, add_piece, &piece) : -ENOMEM;

@@ -7,9 +7,8 @@
 
 #include "trace/base/log.h"
 
-#define STAYS_MOST   4		/* between two runs; more are written at once */
-#define ENTRIES_MOST 65536	/* of a block */
-#define ACCELERATORS "loomsim." /* prefix of a loom (loom.md 9.1) */
+#define STAYS_MOST   4	   /* between two runs; more are written at once */
+#define ENTRIES_MOST 65536 /* of a block */
 
 enum stay_column { STAY_THREAD, STAY_USE, STAY_BEGIN, STAY_DURATION, STAY_COLUMNS };
 enum call_column { CALL_THREAD, CALL_FUNCTION, CALL_DEPTH, CALL_END, CALL_DURATION, CALL_COLUMNS };
@@ -644,10 +643,8 @@ static int start(struct collect *c)
 	if (!c->machines)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		const char *loom = c->actors.looms[c->actors.loom_of[i]];
-
 		c->threads[i].use = TIME_NONE;
-		c->threads[i].on_machine = strncmp(loom, ACCELERATORS, strlen(ACCELERATORS)) != 0;
+		c->threads[i].on_machine = !c->source->owners[i].accelerator;
 	}
 	return 0;
 }

@@ -399,6 +399,7 @@ static int read_fds(struct owner *owner, const struct json *list)
 
 int owner_init(struct owner *owner, const struct json *meta)
 {
+	static const char accelerators[] = "loomsim.";
 	const struct json *rank = json_get(meta, "ovni.rank");
 	const char *part = json_string(json_get(meta, "ovni.part"));
 	const char *loom = json_string(json_get(meta, "ovni.loom"));
@@ -414,6 +415,7 @@ int owner_init(struct owner *owner, const struct json *meta)
 	owner->thread = part && !strcmp(part, "thread");
 	owner->recorded = json_get(meta, "bpf.events") != NULL;
 	owner->finished = json_number(json_get(meta, "ovni.finished")) == 1;
+	owner->accelerator = loom && !strncmp(loom, accelerators, sizeof(accelerators) - 1);
 	if (copy_text(&owner->loom, loom ? loom : "") < 0 ||
 	    copy_text(&owner->name, json_string(json_get(meta, "bpf.name"))) < 0 ||
 	    copy_text(&owner->cgroup, json_string(json_get(meta, "bpf.cgroup"))) < 0 ||

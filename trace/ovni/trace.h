@@ -71,6 +71,7 @@ struct owner {
 	bool thread;	    /* ovni.part is "thread" */
 	bool finished;	    /* ovni.finished is 1 */
 	bool recorded;	    /* by ovni-bpf: it has bpf.events */
+	bool accelerator;   /* a part of a Loom run: its CPU is no CPU of a machine (loom.md 9.1) */
 };
 
 #define TRACE_NO_STREAMS "%s: no stream is in this directory: it is not a trace"

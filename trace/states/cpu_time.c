@@ -290,9 +290,12 @@ static void balance(struct cpu_time *cpu, int64_t window)
 static int add_streams(struct cpu_times *times, const struct source *source)
 {
 	for (size_t i = 0; i < source->trace.nstreams; i++) {
-		struct json *meta = trace_metadata(&source->trace, i);
+		struct json *meta;
 		int err;
 
+		if (source->owners[i].accelerator)
+			continue;
+		meta = trace_metadata(&source->trace, i);
 		if (!meta)
 			return -EINVAL;
 		err = read_metadata(times, meta, source->owners[i].loom);
@@ -307,8 +310,11 @@ static int add_spans(struct cpu_times *times, const struct source *source)
 {
 	for (size_t i = 0; i < times->nspans; i++) {
 		const struct cpu_span *span = &times->spans[i];
-		struct cpu_time *cpu = cpu_of(times, source->owners[span->stream].loom, span->cpu);
+		struct cpu_time *cpu;
 
+		if (source->owners[span->stream].accelerator)
+			continue;
+		cpu = cpu_of(times, source->owners[span->stream].loom, span->cpu);
 		if (!cpu)
 			return -ENOMEM;
 		cpu->threads = clock_sum(cpu->threads, span->ns);

@@ -5,10 +5,11 @@
  *   window = threads + idle + other + unknown
  *
  * In: the spans of intervals.h, and for each CPU the times in the recorder's session (idle, other
- * threads, unknown because records were lost); out: for each CPU of each loom parts that add up to
- * the window. Only a recording of all threads distinguishes idle time from the time of other
- * threads: without `idle_known`, `idle` is 0 and `other` is the time of other threads or idle.
- * Specification: event-mapping.md, "Metadata" (bpf.session).
+ * threads, unknown because records were lost); out: for each CPU of each machine parts that add up
+ * to the window; the parts of an accelerator are no CPUs. Only a recording of all threads
+ * distinguishes idle time from the time of other threads: without `idle_known`, `idle` is 0 and
+ * `other` is the time of other threads or idle. Specification: event-mapping.md, "Metadata"
+ * (bpf.session).
  */
 #ifndef TRACE_STATES_CPU_TIME_H
 #define TRACE_STATES_CPU_TIME_H
