@@ -53,6 +53,17 @@ thread n 1 2
 END
 sed -i 's/script/scr\xffipt/' odd/loom.n/proc.1/thread.1/stream.json
 agree '3 states, 3 runs, 6 calls, 0 wake-ups agree with the tables' 0 odd
+# a sleep has its system call
+make calls <<'END'
+thread n 1 1 bpf.session.machine="x86_64" bpf.fds=[{"fd":3,"name":"/a\"\u001b","from":"1","to":"9000"}]
+1000 OHx i32:0 i32:-1 u64:0
+1100 OHp u16:1 i32:0 u16:0 u64:3
+1200 OHw i32:0
+1300 OHr
+1400 OHp u16:1 i32:0
+END
+agree '4 states, 2 runs, 0 calls, 1 wake-ups agree with the tables' 0 calls
+grep -q '"reason":"sleeping","call":"read(3 = /a\\"\\\\x1b)"}' t.json || fail "the system call of a sleep"
 names=(syn-random-06 syn-kernel-switches syn-nodes-tampi-mpi-nosv-random syn-fail-meta-string-tid)
 [ -z "${LONG:-}" ] || mapfile -t names < <(cd "$CONFORMANCE/emu" && ls | awk 'NR % 4 == 0')
 for name in "${names[@]}"; do

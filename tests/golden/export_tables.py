@@ -66,8 +66,17 @@ same("run time", [(r["tid"], r["name"], r["run_ns"], r["runs"]) for r in runs],
      [(int(r["tid"]), r["name"], int(r["run_time"]), int(r["runs"])) for r in latency if r["runs"] != "0"])
 same("waits", [(r["tid"], r["waits"], r["wait_ns"], r["longest_ns"]) for r in waits],
      [(int(r["tid"]), int(r["waits"]), int(r["wait_time"]), int(r["wait_max"])) for r in latency if r["waits"] != "0"])
-same("states", [(r["tid"], r["state"], r["reason"], r["ns"]) for r in ask("why")[0] if r["ns"]],
-     [(int(r["tid"]), r["state"], r["reason"], int(r["time"])) for r in report("why")])
+states, calls = ask("why")
+times = collections.Counter()  # a reason has a row for each system call
+for row in report("why"):
+    times[int(row["tid"]), row["state"], row["reason"]] += int(row["time"])
+for row in states:
+    times[row["tid"], row["state"], row["reason"]] -= row["ns"]
+if any(times.values()):
+    wrong.append("states: %s" % {key: ns for key, ns in times.items() if ns})
+print("states: %d rows" % len(states))
+same("system calls", [(r["tid"], r["reason"], r["call"], r["times"], r["ns"], r["longest_ns"]) for r in calls if r["ns"]],
+     [(int(r["tid"]), r["reason"], r["call"], int(r["times"]), int(r["time"]), int(r["max"])) for r in report("why") if r["state"] == "asleep"])
 longest = sorted((int(r["wait"]) for r in report("timehist") if r["wait"]), reverse=True)[:10]
 same("longest waits", [r["duration_ns"] for r in ask("timehist")[0]], longest)
 same("wakers", [(r["waker_tid"], r["tid"], r["times"], r["longest_ns"]) for r in ask("wake")[0]],

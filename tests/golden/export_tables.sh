@@ -75,27 +75,27 @@ same() { # TABLE: its file is standard input
 	diff - "t-csv/$1.csv" >got || fail "$1.csv"
 }
 same intervals <<'END'
-thread,state,reason,begin_ns,end_ns,duration_ns,cpu,ended_by,next_tid
-0,running,,1100,1100,0,0,preempted,8
-1,running,,1000,1200,200,0,preempted,9
-0,runnable,preempted,1100,1300,200,0,,
-0,running,,1300,1400,100,1,sleeping,0
-1,runnable,preempted,1200,1500,300,0,,
-2,asleep,sleeping,1000,1650,650,,,
-1,running,,1500,1700,200,0,sleeping,2
-2,runnable,woken,1650,1660,10,-1,,
-2,runnable,woken,1660,1701,41,0,,
-2,running,,1701,2001,300,0,moved,
-2,running,,2001,2401,400,1,io,0
-1,asleep,sleeping,1700,2500,800,,,
-2,runnable,woken,2401,2450,49,1,,
-2,runnable,woken,2450,2501,51,2,,
-2,running,,2501,2501,0,2,throttled,0
-1,runnable,woken,2500,2600,100,0,,
-0,asleep,sleeping,1400,2800,1400,,,
-0,running,,2800,2900,100,0,exited,
-1,running,,2600,3000,400,0,exited,
-2,throttled,,2501,3000,499,2,,
+thread,state,reason,begin_ns,end_ns,duration_ns,cpu,ended_by,next_tid,call
+0,running,,1100,1100,0,0,preempted,8,
+1,running,,1000,1200,200,0,preempted,9,
+0,runnable,preempted,1100,1300,200,0,,,
+0,running,,1300,1400,100,1,sleeping,0,
+1,runnable,preempted,1200,1500,300,0,,,
+2,asleep,sleeping,1000,1650,650,,,,
+1,running,,1500,1700,200,0,sleeping,2,
+2,runnable,woken,1650,1660,10,-1,,,
+2,runnable,woken,1660,1701,41,0,,,
+2,running,,1701,2001,300,0,moved,,
+2,running,,2001,2401,400,1,io,0,
+1,asleep,sleeping,1700,2500,800,,,,
+2,runnable,woken,2401,2450,49,1,,,
+2,runnable,woken,2450,2501,51,2,,,
+2,running,,2501,2501,0,2,throttled,0,
+1,runnable,woken,2500,2600,100,0,,,
+0,asleep,sleeping,1400,2800,1400,,,,
+0,running,,2800,2900,100,0,exited,,
+1,running,,2600,3000,400,0,exited,,
+2,throttled,,2501,3000,499,2,,,
 END
 same waits <<'END'
 thread,begin_ns,end_ns,duration_ns,cpu,waker_kind,waker,waker_tid
@@ -162,33 +162,68 @@ thread n 1 2 bpf.name="b"
 END
 agree unsure 0
 same intervals <<'END'
-thread,state,reason,begin_ns,end_ns,duration_ns,cpu,ended_by,next_tid
-1,running,,1000,1200,200,1,preempted,0
-0,running,,1000,1300,300,0,lost,
-0,unknown,lost,1300,1500,200,,,
-1,unknown,lost,1200,1500,300,,,
-0,asleep,sleeping,1500,1700,200,,,
-1,running,,1500,1700,200,1,preempted,0
-0,runnable,woken,1700,1800,100,0,,
-0,running,,1800,2000,200,0,preempted,2
-1,runnable,preempted,1700,1800,100,1,,
-1,runnable,preempted,1800,1900,100,2,,
-1,runnable,preempted,1900,2000,100,1,,
-1,running,,2000,2100,100,1,exited,
-0,unknown,lost,2000,2300,300,,,
-0,running,,2300,2400,100,0,sleeping,0
-0,unknown,lost,2400,2700,300,,,
-0,running,,2700,2840,140,0,lost,
-0,unknown,lost,2840,2900,60,,,
+thread,state,reason,begin_ns,end_ns,duration_ns,cpu,ended_by,next_tid,call
+1,running,,1000,1200,200,1,preempted,0,
+0,running,,1000,1300,300,0,lost,,
+0,unknown,lost,1300,1500,200,,,,
+1,unknown,lost,1200,1500,300,,,,
+0,asleep,sleeping,1500,1700,200,,,,
+1,running,,1500,1700,200,1,preempted,0,
+0,runnable,woken,1700,1800,100,0,,,
+0,running,,1800,2000,200,0,preempted,2,
+1,runnable,preempted,1700,1800,100,1,,,
+1,runnable,preempted,1800,1900,100,2,,,
+1,runnable,preempted,1900,2000,100,1,,,
+1,running,,2000,2100,100,1,exited,,
+0,unknown,lost,2000,2300,300,,,,
+0,running,,2300,2400,100,0,sleeping,0,
+0,unknown,lost,2400,2700,300,,,,
+0,running,,2700,2840,140,0,lost,,
+0,unknown,lost,2840,2900,60,,,,
+END
+
+# System calls of sleeps: a descriptor with its name, an unknown number, a fault; hostile names. None of a wait, or of
+# the time before T0.
+make_trace calls <<'END'
+thread n 1 1 bpf.session.machine="x86_64" bpf.fds=[{"fd":3,"name":"/a,\"b\"\u001b[2J","from":"1","to":"9000"}]
+1000 OHx i32:0 i32:-1 u64:0
+1100 OHp u16:1 i32:0 u16:0 u64:3
+1200 OHw i32:0
+1300 OHr
+1400 OHp u16:3 i32:0 u16:0 u64:4
+1600 OHw i32:0
+1700 OHr
+1800 OHp u16:1 i32:0 u16:0 u64:3
+1900 OHw i32:0
+1950 OHr
+2000 OHp u16:1 i32:0 u16:9999
+2100 OHw i32:0
+2150 OHr
+2200 OHp u16:2 i32:0 u16:0xffff u64:4096
+2300 OHw i32:0
+2350 OHr
+2400 OHp u16:6 i32:0
+2400 OHw i32:-1
+2450 OHr
+2500 OHe
+END
+agree calls 0
+agree calls 0 --from 1150 --to 2250
+"$B/bin/ovni-export" --csv -o calls.csv calls
+python3 -B - <<'END' || fail "system calls"
+import csv
+rows = [(r["begin_ns"], r["call"]) for r in csv.DictReader(open("calls.csv/intervals.csv")) if r["call"]]
+assert rows == [("1100", 'read(3 = /a,"b"\\x1b[2J)'), ("1400", "read(4)"), ("1800", 'read(3 = /a,"b"\\x1b[2J)'), ("2000", "call 9999"),
+                ("2200", "fault")], rows
 END
 
 # A part: intervals are cut, waits that touch it and calls within it are there; chosen threads.
 export_it 3 --csv --from 1160 --to 1560 --comm 'R*' -o part trace
 diff - part/intervals.csv >got <<'END' || fail "the intervals of a part"
-thread,state,reason,begin_ns,end_ns,duration_ns,cpu,ended_by,next_tid
-1,running,,1160,1200,40,0,preempted,9
-1,runnable,preempted,1200,1500,300,0,,
-1,running,,1500,1560,60,0,sleeping,2
+thread,state,reason,begin_ns,end_ns,duration_ns,cpu,ended_by,next_tid,call
+1,running,,1160,1200,40,0,preempted,9,
+1,runnable,preempted,1200,1500,300,0,,,
+1,running,,1500,1560,60,0,sleeping,2,
 END
 [ "$(wc -l <part/waits.csv) $(wc -l <part/regions.csv) $(wc -l <part/threads.csv)" = "2 2 4" ] || fail "rows of a part"
 # Traces of other programs, of all models.

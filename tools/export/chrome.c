@@ -127,23 +127,27 @@ struct slice {
 	uint64_t process, track;
 	int64_t begin, end;
 	bool apart;
-	/* arguments: a text, unless it is empty; a number, unless it is CELL_UNKNOWN */
-	const char *text_key, *text, *number_key;
+	/* arguments: texts, unless they are empty; a number, unless it is CELL_UNKNOWN */
+	const char *text_key, *text, *call, *number_key;
 	int64_t number;
 };
 
 static void put_arguments(struct chrome *c, const struct slice *s)
 {
-	bool text = s->text_key && s->text && *s->text;
+	bool text = s->text_key && s->text && *s->text, call = s->call && *s->call;
 	bool number = s->number_key && s->number != CELL_UNKNOWN;
 
-	if (!text && !number)
+	if (!text && !call && !number)
 		return;
 	printer_text(&c->out, ",\"args\":{");
 	if (text)
 		put_text(c, s->text_key, s->text);
+	if (call) {
+		printer_text(&c->out, text ? "," : "");
+		put_text(c, "call", s->call);
+	}
 	if (number)
-		printer_format(&c->out, "%s\"%s\":%" PRId64, text ? "," : "", s->number_key,
+		printer_format(&c->out, "%s\"%s\":%" PRId64, text || call ? "," : "", s->number_key,
 			       s->number);
 	printer_text(&c->out, "}");
 }
@@ -244,6 +248,7 @@ static int put_interval(struct chrome *c, const union cell *row)
 		.end = row[INTERVAL_END].number,
 		.text_key = running ? "ended_by" : "reason",
 		.text = running ? row[INTERVAL_LEFT].text : row[INTERVAL_REASON].text,
+		.call = row[INTERVAL_CALL].text,
 		.number_key = "cpu",
 		.number = cpu,
 	};

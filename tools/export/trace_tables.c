@@ -41,6 +41,7 @@ static const struct table_column intervals[] = {
 	[INTERVAL_CPU] = NUMBER("cpu"),
 	[INTERVAL_LEFT] = TEXT("ended_by"),
 	[INTERVAL_NEXT_TID] = NUMBER("next_tid"),
+	[INTERVAL_CALL] = TEXT("call"),
 };
 static const struct table_column waits[] = {
 	NUMBER("thread"), NUMBER("begin_ns"), NUMBER("end_ns"), NUMBER("duration_ns"), NUMBER("cpu"),
@@ -122,6 +123,8 @@ struct tables {
 	struct subjects subjects;
 	struct thread_times times;
 	struct cpu_times cpu_times;
+	const struct intervals *walk;
+	enum call_machine *machines; /* of each stream */
 	struct track *tracks;
 	struct function_list functions;
 };
@@ -168,6 +171,9 @@ static int64_t known_cpu(int32_t cpu)
 static int put_interval(struct tables *t, uint32_t stream, enum time_use use, int64_t begin,
 			int64_t end, int64_t cpu, const char *left, int64_t next)
 {
+	const struct sleep_call *call = &t->walk->threads[stream].interval.call;
+	char *text = NULL;
+	int err;
 	union cell row[] = {
 		[INTERVAL_THREAD].number = stream,
 		[INTERVAL_STATE].text = cell_text(time_use_state(use)),
@@ -175,12 +181,25 @@ static int put_interval(struct tables *t, uint32_t stream, enum time_use use, in
 		[INTERVAL_BEGIN].number = clip(t, begin),
 		[INTERVAL_END].number = clip(t, end),
 		[INTERVAL_NS].number = clock_distance(clip(t, begin), clip(t, end)),
-		[INTERVAL_CPU].number = cpu,
+		[INTERVAL_CPU].number =
+			t->request->source->owners[stream].accelerator ? CELL_UNKNOWN : cpu,
 		[INTERVAL_LEFT].text = cell_text(left),
 		[INTERVAL_NEXT_TID].number = next,
+		[INTERVAL_CALL].text = NULL,
 	};
 
-	return wanted(t, stream, begin, end) ? put(t, EXPORT_INTERVALS, row) : 0;
+	if (!wanted(t, stream, begin, end))
+		return 0;
+	if (use >= TIME_ASLEEP && use != TIME_LOST && call->call != CALL_UNKNOWN) {
+		text = sleep_call_text(call, t->machines[stream],
+				       &t->request->source->owners[stream], clip(t, begin), false);
+		if (!text)
+			return lack(t, "the system calls of threads");
+		row[INTERVAL_CALL].text = text;
+	}
+	err = put(t, EXPORT_INTERVALS, row);
+	free(text);
+	return err;
 }
 
 /* ---- runs and waits ---- */
@@ -780,6 +799,12 @@ int tables_walk(struct export_request *request, table_row_fn row, void *to)
 
 	if (err)
 		goto out;
+	t.walk = &walk;
+	t.machines = sleep_machines(request->source);
+	if (!t.machines) {
+		err = -ENOMEM;
+		goto out;
+	}
 	err = thread_times_init(&t.times, request->source, INT64_MIN, INT64_MAX);
 	if (err)
 		goto out;
@@ -808,6 +833,7 @@ out:
 		free(t.tracks[i].moved);
 	}
 	free(t.tracks);
+	free(t.machines);
 	function_list_free(&t.functions);
 	cpu_times_fini(&t.cpu_times);
 	thread_times_fini(&t.times);

@@ -49,6 +49,7 @@ enum interval_column {
 	INTERVAL_CPU,
 	INTERVAL_LEFT,
 	INTERVAL_NEXT_TID,
+	INTERVAL_CALL,
 };
 
 enum wait_column {
