@@ -113,6 +113,87 @@ assert [s[1:] for s in file.slices if s[1] == "f"] == [("f", 1210, 1300, {"inner
                                                        ("f", 1210, 1400, {"f(arg1)": 5})], file.slices
 PYTHON
 
+# States on the virtual CPU, as `why` has them, but not those of a thread that is only entered or closed there; bodies of
+# tasks, with the label of their type; system calls of sleeps, as functions in which the thread is blocked.
+python3 "$S/tests/golden/tools_make.py" more <<'END'
+thread n 1 7 ovni.require={"ovni":"1.1.0","nosv":"2.6.0","openmp":"1.2.0","nanos6":"1.1.0"}
+1000 OHx i32:-1 i32:-1 u64:0
+1010 VYc+ u32:3 str:solve_it
+1020 VTc u32:9 u32:3
+1030 VTC u32:10 u32:4
+1100 VTx u32:9 u32:0
+1200 VTp u32:9 u32:0
+1200 VTx u32:10 u32:2
+1300 VTe u32:10 u32:2
+1400 VTr u32:9 u32:0
+1450 VTe u32:9 u32:0
+1460 POc+ u32:1 str:loop
+1470 PPc u32:5 u32:1
+1480 PPx u32:5
+1485 PQx u32:1
+1490 PQe u32:1
+1495 PPe u32:5
+1500 OHp
+1800 OHw
+2000 OHr
+2100 6Tx u32:77
+2200 6Te u32:77
+2400 OAs i32:0
+2600 OHp
+2700 OHw
+2800 OHr
+3000 OHe
+END
+python3 "$S/tests/golden/tools_make.py" calls <<'END'
+thread n 2 2 bpf.session.machine="x86_64" bpf.fds=[{"fd":3,"name":"/data","from":"1","to":"9000"}]
+1000 OHx i32:-1 i32:-1 u64:0
+1000 OHp u16:1 i32:0 u16:0 u64:3
+1900 OHw i32:0
+2000 OAs i32:1
+2000 OHr
+2200 OHp u16:1 i32:0 u16:0 u64:3
+2300 OHw i32:0
+2400 OHr
+2500 OHp u16:3 i32:0 u16:0 u64:4
+2600 OHw i32:0
+2700 OHr
+2800 OHp u16:2 i32:0 u16:202 u64:4096
+2900 OHw i32:0
+3000 OHr
+3000 OHe
+END
+export_ 0 more
+export_ 0 calls
+export_ 0 --from 1250 --to 2250 -o piece.pftrace calls
+reader --check more.pftrace piece.pftrace
+reader calls.pftrace calls "$B/bin"
+"$B/bin/ovni-report" why --csv more >why
+python3 -B - "$S/tests/golden" <<'PYTHON' >said 2>&1 || fail "states, tasks and calls"
+import csv, sys
+sys.path.insert(0, sys.argv[1])
+from perfetto_file import File
+
+file = File("more.pftrace")
+states = [(file.place(s[0])[1:], *s[1:]) for s in file.slices if file.tracks[s[0]][2] == "state"]
+assert states == [((7, "state"), "running", 1000, 1500, {}), ((7, "state"), "unknown", 1500, 1800, {}),
+                  ((7, "state"), "runnable", 1800, 2000, {"reason": "woken"}),
+                  ((7, "state"), "running", 2000, 2400, {})], states
+assert [(end - begin, state) for switches in file.switches.values() for (begin, _, task), (end, state, _) in zip(switches[1:], switches[2:])
+        if task == 7] == [(200, 1), (200, 0)] and file.wakings[0, 7] == [(2700, "tid", 0)], (file.switches, file.wakings)
+assert {r["state"]: int(r["time"]) for r in csv.DictReader(open("why"))} == {"running": 1300, "unknown": 400, "runnable": 300}
+tasks = sorted((file.place(s[0])[2], *s[1:]) for s in file.slices if file.tracks[s[0]][2].endswith(" task"))
+assert tasks == [("nanos6 task", "task", 2100, 2200, {"taskid": 77}),
+                 ("nosv task", "solve it", 1100, 1200, {"taskid": 9, "typeid": 3}),
+                 ("nosv task", "solve it", 1400, 1450, {"taskid": 9, "typeid": 3}),
+                 ("nosv task", "task", 1200, 1300, {"taskid": 10, "typeid": 4, "bodyid": 2}),
+                 ("openmp task", "loop", 1480, 1495, {"taskid": 5, "typeid": 1}),
+                 ("openmp task", "loop", 1485, 1490, {"inner": 1, "typeid": 1})], tasks
+file = File("calls.pftrace")
+assert dict(file.calls[0, 2]) == {"read(3 = /data)": 1, "read(4)": 1, "futex": 1}, file.calls
+assert file.blocked == {0: 2, 1: 1}, file.blocked
+assert "read(3 = /data)" in File("piece.pftrace").calls[0, 2]
+PYTHON
+
 # Parts: each stands alone; together they have all the time.
 export_ 3 --from 2050 --to 4460 -o part.pftrace trace
 reader --check part.pftrace

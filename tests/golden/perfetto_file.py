@@ -86,7 +86,8 @@ class File:
     def __init__(self, path):
         self.switches = collections.defaultdict(list)  # (machine, cpu): (clock, state, next)
         self.wakings = collections.defaultdict(list)   # (machine, tid): (clock, kind, waker or cpu)
-        self.blocked = collections.Counter()
+        self.blocked = collections.Counter()           # io_wait
+        self.calls = collections.defaultdict(collections.Counter)  # (machine, tid): {text of a system call: sleeps}
         self.born, self.freed = {}, {}                 # (machine, tid): clock
         self.threads, self.processes, self.machines = {}, {}, {}
         self.tracks = {}                               # uuid: (machine, parent, name, thread)
@@ -113,7 +114,7 @@ class File:
         flags = one(p, 13, 0)
         if flags & 1:
             need(sequence not in self.sequences, "sequence", sequence, "begins twice")
-            self.sequences[sequence] = {"machine": machine, "names": {}, "clock": None, "track": None}
+            self.sequences[sequence] = {"machine": machine, "names": {}, "symbols": {}, "clock": None, "track": None}
         state = self.sequences.get(sequence)
         need(state, "sequence", sequence, "has not begun")
         need(state["machine"] == machine, "sequence", sequence, "is of two machines")
@@ -132,8 +133,11 @@ class File:
             self.tree(fields(one(p, 2)), machine)
         if one(p, 60):
             self.descriptor(fields(one(p, 60)), machine)
+        for symbol in map(fields, fields(one(p, 12))[26] if one(p, 12) else []):
+            need(flags & 2 and one(symbol, 1) not in state["symbols"], "a symbol twice, or without its sequence")
+            state["symbols"][one(symbol, 1)] = text(one(symbol, 2))
         if one(p, 1):
-            self.bundle(fields(one(p, 1)), machine)
+            self.bundle(fields(one(p, 1)), machine, state["symbols"])
         if one(p, 11) is not None:
             self.event(p, fields(one(p, 11)), state)
 
@@ -168,12 +172,12 @@ class File:
         machine, parent, name, _, _ = self.tracks[uuid]
         return machine, self.tracks[parent][3][1], name
 
-    def bundle(self, bundle, machine):
+    def bundle(self, bundle, machine, symbols):
         cpu = one(bundle, 1, 0)
         if one(bundle, 3):
             self.lost.add((machine, cpu))
         for event in map(fields, bundle[2]):
-            self.ftrace(event, machine)
+            self.ftrace(event, machine, symbols)
         if not one(bundle, 4):
             return
         compact = fields(one(bundle, 4))
@@ -196,12 +200,16 @@ class File:
             need(clock < 1 << 63 and prio == 120 and name < len(names), "a wake-up")
             self.wakings[machine, task].append((clock, "interrupt" if flags else "cpu", cpu))
 
-    def ftrace(self, event, machine):
+    def ftrace(self, event, machine, symbols):
         clock, task = one(event, 1), one(event, 2)
         if one(event, 20):
             self.wakings[machine, one(fields(one(event, 20)), 2)].append((clock, "tid", task))
         elif one(event, 18):
-            self.blocked[one(fields(one(event, 18)), 3)] += 1
+            reason = fields(one(event, 18))
+            self.blocked[one(reason, 3)] += 1
+            if one(reason, 2):
+                need(one(reason, 2) in symbols, "a symbol without a name")
+                self.calls[machine, one(reason, 1)][symbols[one(reason, 2)]] += 1
         elif one(event, 235):
             self.born[machine, one(fields(one(event, 235)), 1)] = clock
         elif one(event, 240):
@@ -338,11 +346,13 @@ def compare(path, trace, tool):
     theirs = {int(row["tid"]): (int(row["times"]), int(row["time"])) for row in report(tool, "why", "--csv", trace) if row["reason"] == "lost"}
     need({tid: (len(list_), sum(list_)) for tid, list_ in ours.items()} == theirs, "time that was not recorded:", dict(ours), theirs)
     compare_values(file, trace, tool)
+    compare_calls(file, trace, tool)
     for row in report(tool, "func", "--csv", trace):
         need(calls[row["function"]] == int(row["calls"]), row["function"], calls[row["function"]], row)
         need(functions[row["function"]] == int(row["wall"] or 0), row["function"], functions[row["function"]], row)
         del calls[row["function"]]
-    singles = {uuid for uuid, (_, parent, name, _, _) in file.tracks.items() if parent and name in ("not recorded", "idle", *labelled(trace))}
+    singles = {uuid for uuid, (_, parent, name, _, _) in file.tracks.items()
+               if parent and (name in ("not recorded", "state", "idle", *labelled(trace)) or name.endswith(" task"))}
     names = {name for uuid, name, *_ in file.slices if uuid in singles}
     need(not set(calls) - names, "slices that ovni-report does not have:", dict(calls))
     return file, times
@@ -385,7 +395,7 @@ def compare_values(file, trace, tool):
     need(ours == dict(wanted), "counters:", ours, dict(wanted))
     for uuid, name, begin, end, notes in file.slices:
         for note, value in notes.items():
-            if note not in ("inner", "open_at_end", "records"):
+            if note not in ("inner", "open_at_end", "records", "reason", "taskid", "typeid", "bodyid"):
                 tid = (file.tracks[uuid][3] or file.tracks[file.tracks[uuid][1]][3])[1]
                 need({(begin, value), (end, value)} & set(ours.get((tid, note), [])), name, "has", note, value)
     first = min(switches[0][0] for switches in file.switches.values())
@@ -395,6 +405,21 @@ def compare_values(file, trace, tool):
     need(sorted(row[:2] for row in shown) == sorted(row[:2] for row in renames if row[1] >= first), "renames:", shown, renames)
     need(all((tid, clock, "renamed to " + name) in shown for tid, clock, name in renames
              if clock >= first and name.isascii() and name.isprintable()), "names:", shown, renames)
+
+
+def compare_calls(file, trace, tool):
+    """Each sleep in a system call has its name, by the events of the trace; not those that began before it."""
+    dump = subprocess.run([tool + "/ovni-dump", "--json", "--mcv", "OHp", "--mcv", "KCO", trace], capture_output=True, text=True, check=False).stdout
+    first = min(switches[0][0] for switches in file.switches.values())
+    wanted = collections.Counter()
+    for event in map(json.loads, dump.splitlines()):
+        if "call" in event and int(event["clock"]) > first:
+            wanted[int(event["stream"].rsplit(".", 1)[1]), event["call"].split("(")[0]] += 1
+    ours = collections.Counter()
+    for (_, tid), calls in file.calls.items():
+        for call, sleeps in calls.items():
+            ours[tid, call.split("(")[0]] += sleeps
+    need(ours == wanted, "system calls:", ours - wanted, "expected", wanted - ours)
 
 
 def gaps(file):

@@ -15,6 +15,7 @@
 #include "tools/export/formats.h"
 #include "tools/export/perfetto_sched.h"
 #include "tools/export/perfetto_slices.h"
+#include "tools/export/task_bodies.h"
 #include "trace/analysis/function_calls.h"
 #include "trace/analysis/thread_times.h"
 #include "trace/analysis/waits.h"
@@ -30,7 +31,8 @@
 struct exported_thread { /* of a stream */
 	uint32_t part;	 /* in whose process tree it is */
 	bool begun, ended, freed;
-	bool gap; /* a mark of lost events is open, */
+	bool virtual; /* its last run was on the virtual CPU */
+	bool gap;     /* a mark of lost events is open, */
 	int64_t gap_at;
 	uint64_t gap_count;
 	size_t renames; /* that are written or passed */
@@ -43,6 +45,7 @@ struct exporter {
 	struct perfetto_sched sched;
 	struct perfetto_slices slices;
 	struct exported_thread *threads;
+	struct task_bodies tasks;
 	struct thread_times times;
 	uint32_t *alive;     /* of each process: threads that have not ended */
 	uint64_t *gaps;	     /* of each loom: events lost, by the marks */
@@ -393,7 +396,8 @@ static void follow(struct exporter *x, const struct intervals *intervals, uint32
 		return;
 	if (t->cpu != NO_SUBJECT)
 		perfetto_sched_leave(&x->sched, stream, clock,
-				     now->on ? OFF_CPU_YIELDED : now->interval.why, gone);
+				     now->on ? OFF_CPU_YIELDED : now->interval.why,
+				     &now->interval.call, gone);
 	if (cpu != NO_SUBJECT)
 		perfetto_sched_enter(&x->sched, stream, cpu, clock);
 }
@@ -503,6 +507,32 @@ static void take_counters(struct exporter *x, uint32_t stream, const struct even
 	}
 }
 
+static void take_task(struct exporter *x, uint32_t stream, const struct event *ev)
+{
+	struct task_body body;
+	int act = task_bodies_take(&x->tasks, stream, ev, &body);
+	struct slice_track *track;
+
+	if (act == -ENOMEM)
+		x->slices.lack = true;
+	if (act <= TASK_NOTHING)
+		return;
+	track = perfetto_slices_track(&x->slices, stream, -ev->model, SLICES_TASK);
+	if (!track)
+		return;
+	if (act == TASK_ENDS) {
+		perfetto_slices_pop(&x->slices, track, ev->clock, body.number);
+		return;
+	}
+	perfetto_slices_push(&x->slices, track, ev->clock, body.number, body.label);
+	if (body.task != TASK_UNKNOWN)
+		perfetto_slices_annotate(&x->slices, track, "taskid", body.task);
+	if (body.type != TASK_UNKNOWN)
+		perfetto_slices_annotate(&x->slices, track, "typeid", body.type);
+	if (body.body > 0)
+		perfetto_slices_annotate(&x->slices, track, "bodyid", body.body);
+}
+
 static void take_region(struct exporter *x, uint32_t stream, const struct event *ev)
 {
 	struct function function;
@@ -579,8 +609,33 @@ static void take_stay(void *arg, uint32_t stream, enum time_use use, int64_t beg
 {
 	struct exporter *x = arg;
 
-	if (use == TIME_LOST && x->request->filter->streams[stream])
-		perfetto_slices_unknown(&x->slices, stream, begin, end < x->last ? end : x->last);
+	if (!x->request->filter->streams[stream])
+		return;
+	if (end > x->last)
+		end = x->last;
+	if (use == TIME_LOST)
+		perfetto_slices_unknown(&x->slices, stream, begin, end);
+	else if (use != TIME_RUNNING && x->threads[stream].virtual)
+		perfetto_slices_state(&x->slices, stream, begin, end, time_use_state(use),
+				      time_use_reason(use));
+}
+
+/* A part of a run: the ones on the virtual CPU are no scheduling. */
+static int take_span(void *arg, const struct intervals *intervals, uint32_t stream, int32_t cpu,
+		     int64_t from, int64_t to)
+{
+	struct exporter *x = arg;
+
+	(void)intervals;
+	if (!x->request->filter->streams[stream])
+		return 0;
+	x->threads[stream].virtual = cpu < 0;
+	if (cpu >= 0)
+		return 0;
+	x->sched.threads[stream].woken = false; /* it did not wait for a CPU since then */
+	perfetto_slices_state(&x->slices, stream, from, to < x->last ? to : x->last,
+			      time_use_state(TIME_RUNNING), "");
+	return 0;
 }
 
 static int take_event(void *arg, const struct intervals *intervals, uint32_t stream,
@@ -612,8 +667,10 @@ static int take_event(void *arg, const struct intervals *intervals, uint32_t str
 		take_move(x, intervals, stream, ev);
 	else if (ev->model == 'K' && ev->category == 'C')
 		follow(x, intervals, stream, ev->clock, false);
-	else if (ev->model != 'O')
+	else if (ev->model != 'O') {
 		take_region(x, stream, ev);
+		take_task(x, stream, ev);
+	}
 	return x->file.error;
 }
 
@@ -636,6 +693,7 @@ static int start(struct exporter *x)
 	x->times.stay = take_stay;
 	x->times.arg = x;
 	x->times.unsummed = true;
+	x->tasks.subjects = &x->subjects;
 	err = perfetto_sched_init(&x->sched, &x->subjects, &x->file);
 	return err ? err : perfetto_slices_init(&x->slices, &x->subjects, &x->file);
 }
@@ -663,7 +721,7 @@ static void report(const struct exporter *x)
 
 int export_perfetto(struct export_request *request)
 {
-	static const struct interval_listener listener = {.event = take_event};
+	static const struct interval_listener listener = {.event = take_event, .span = take_span};
 	struct exporter x = {
 		.request = request, .first = request->filter->first, .last = request->filter->last};
 	struct intervals intervals = {0};
@@ -687,6 +745,7 @@ int export_perfetto(struct export_request *request)
 out:
 	intervals_fini(&intervals);
 	thread_times_fini(&x.times);
+	task_bodies_fini(&x.tasks);
 	perfetto_slices_fini(&x.slices);
 	perfetto_sched_fini(&x.sched);
 	perfetto_file_abandon(&x.file);

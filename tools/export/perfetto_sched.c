@@ -47,6 +47,8 @@ enum ftrace_event {
 	FTRACE_FREE = 240,
 };
 
+#define INTERNED_SYMBOL 26 /* names that blocked reasons have */
+
 /* The names of a bundle. Those of threads are in the process tree, which outranks them. */
 enum bundle_name { NAME_IN_TREE, NAME_IDLE };
 
@@ -526,21 +528,73 @@ void perfetto_sched_enter(struct perfetto_sched *s, uint32_t stream, uint32_t at
 	t->shown = SHOWN_RUNNING;
 }
 
+/* Calls of one key have one text. */
+static struct hash_key call_key(const struct perfetto_sched *s, uint32_t stream,
+				const struct sleep_call *call, int64_t clock)
+{
+	struct hash_key key = {.a = s->subjects->threads[stream].loom, .c = call->call};
+	int32_t fd = (int32_t)call->object;
+	int at;
+
+	if (!call->with_object || call_object(s->machines[stream], call->call) != CALL_OBJECT_FD)
+		return key;
+	at = sleep_call_descriptor(&s->subjects->source->owners[stream], fd, clock);
+	if (at >= 0)
+		key.a = (uint64_t)(stream + 1ull) << 32 | (uint32_t)at;
+	key.b = 1ull << 32 | (uint32_t)fd;
+	return key;
+}
+
+/* The number of the text of a call, which is in the file from now on; 0 without memory. */
+static uint32_t call_number(struct perfetto_sched *s, uint32_t stream,
+			    const struct sleep_call *call, int64_t clock)
+{
+	uint32_t *at = hash_at(&s->calls, call_key(s, stream, call, clock));
+	uint32_t loom = s->subjects->looms[s->subjects->threads[stream].loom].number;
+	struct bytes *b = &s->file->packet;
+	size_t interned, symbol;
+	char *text;
+
+	if (at && *at != HASH_NONE)
+		return *at;
+	text = at ? sleep_call_text(call, s->machines[stream], &s->subjects->source->owners[stream],
+				    clock, false)
+		  : NULL;
+	if (!text) {
+		s->lack = true;
+		return 0;
+	}
+	*at = ++s->ncalls;
+	pb_uint(b, PACKET_FLAGS, FLAG_NEEDED);
+	interned = pb_begin(b, PACKET_INTERNED);
+	symbol = pb_begin(b, INTERNED_SYMBOL);
+	pb_uint(b, 1, *at);
+	pb_text(b, 2, text);
+	pb_end(b, symbol);
+	pb_end(b, interned);
+	perfetto_file_put(s->file, loom + 1, loom);
+	free(text);
+	return *at;
+}
+
 static void put_blocked(struct perfetto_sched *s, struct sched_cpu *cpu, uint32_t stream,
-			int64_t clock, bool io)
+			int64_t clock, bool io, const struct sleep_call *call)
 {
 	int32_t number = s->subjects->threads[stream].number;
+	uint32_t text = call->call == CALL_UNKNOWN ? 0 : call_number(s, stream, call, clock);
 	size_t event = begin_event(cpu, clock + 1, number);
 	size_t reason = pb_begin(&cpu->events, FTRACE_BLOCKED_REASON);
 
 	pb_uint(&cpu->events, 1, (uint64_t)number);
+	if (text)
+		pb_uint(&cpu->events, 2, text);
 	pb_uint(&cpu->events, 3, io);
 	pb_end(&cpu->events, reason);
 	end_event(s, cpu, event);
 }
 
 void perfetto_sched_leave(struct perfetto_sched *s, uint32_t stream, int64_t clock,
-			  enum off_cpu why, bool gone)
+			  enum off_cpu why, const struct sleep_call *call, bool gone)
 {
 	struct sched_thread *t = &s->threads[stream];
 	struct sched_cpu *cpu = s->cpus[t->cpu];
@@ -560,8 +614,9 @@ void perfetto_sched_leave(struct perfetto_sched *s, uint32_t stream, int64_t clo
 		   : why == OFF_CPU_DEAD	     ? SHOWN_RUNNABLE
 		   : off_cpu_runnable((unsigned)why) ? SHOWN_RUNNABLE
 						     : SHOWN_ASLEEP;
-	if (cpu->state == STATE_DISK && s->open)
-		put_blocked(s, cpu, stream, clock, why == OFF_CPU_IO);
+	if (s->open && t->shown == SHOWN_ASLEEP &&
+	    (cpu->state == STATE_DISK || call->call != CALL_UNKNOWN))
+		put_blocked(s, cpu, stream, clock, why == OFF_CPU_IO, call);
 }
 
 /* A CPU for events that belong to none. */
@@ -617,6 +672,8 @@ void perfetto_sched_begin(struct perfetto_sched *s, int64_t clock)
 {
 	s->open = true;
 	s->begin = clock;
+	hash_free(&s->calls);
+	s->ncalls = 0;
 	for (size_t i = 0; i < s->subjects->nlooms; i++)
 		if (!s->subjects->looms[i].accelerator)
 			start_cpu(s, s->interrupts[i]);
@@ -682,6 +739,9 @@ int perfetto_sched_init(struct perfetto_sched *s, struct subjects *subjects,
 	s->interrupts = calloc(subjects->nlooms + 1, sizeof(*s->interrupts));
 	if (!s->threads || !s->interrupts)
 		return log_no_memory("for %zu threads", n);
+	s->machines = sleep_machines(subjects->source);
+	if (!s->machines)
+		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		s->threads[i] = (struct sched_thread){.cpu = NO_SUBJECT,
 						      .wakes = NO_SUBJECT,
@@ -719,5 +779,7 @@ void perfetto_sched_fini(struct perfetto_sched *s)
 		free_cpu(s->interrupts[i]);
 	free(s->cpus);
 	free(s->interrupts);
+	free(s->machines);
+	hash_free(&s->calls);
 	free(s->threads);
 }

@@ -15,6 +15,7 @@
 #include "tools/export/perfetto_file.h"
 #include "tools/export/subjects.h"
 #include "trace/base/off_cpu.h"
+#include "trace/states/sleep_call.h"
 
 enum shown_state { SHOWN_NONE, SHOWN_RUNNING, SHOWN_RUNNABLE, SHOWN_ASLEEP, SHOWN_DEAD };
 
@@ -48,6 +49,9 @@ struct perfetto_sched {
 	struct sched_cpu **cpus; /* as in subjects */
 	size_t ncpus;
 	struct sched_cpu **interrupts; /* of each loom: a CPU for wake-ups by interrupts */
+	enum call_machine *machines;   /* of each stream */
+	struct hash calls;	       /* numbers of the texts of system calls in this part, */
+	uint32_t ncalls;	       /* from 1 */
 	bool lack;		       /* of memory */
 	uint64_t overlaps;	       /* runs that another one on the CPU cut short */
 	uint64_t dropped;	       /* wake-ups between a leave and an enter at the next ns */
@@ -67,9 +71,9 @@ uint32_t perfetto_sched_cpu(struct perfetto_sched *sched, uint32_t stream, int32
 
 void perfetto_sched_enter(struct perfetto_sched *sched, uint32_t stream, uint32_t cpu,
 			  int64_t clock);
-/* `gone`: the thread has ended. */
+/* `gone`: the thread has ended. `call`: the system call in which it sleeps, or not known. */
 void perfetto_sched_leave(struct perfetto_sched *sched, uint32_t stream, int64_t clock,
-			  enum off_cpu why, bool gone);
+			  enum off_cpu why, const struct sleep_call *call, bool gone);
 /* `waker` is that of OHw: a tid; 0 unknown, -1 the thread stayed runnable, -2 an interrupt. */
 void perfetto_sched_wake(struct perfetto_sched *sched, uint32_t stream, int64_t clock,
 			 int32_t waker);

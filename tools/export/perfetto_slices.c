@@ -29,9 +29,9 @@ enum track_field {
 
 /* In place of a type of marks: tracks that the exporter adds. */
 #define TYPE_OURS INT32_MIN
-enum our_channel { OUR_LIFECYCLE = 1, OUR_UNKNOWN };
+enum our_channel { OUR_LIFECYCLE = 1, OUR_UNKNOWN, OUR_STATE };
 static const char *const our_names[] = {
-	[OUR_LIFECYCLE] = "lifecycle", [OUR_UNKNOWN] = "not recorded"};
+	[OUR_LIFECYCLE] = "lifecycle", [OUR_UNKNOWN] = "not recorded", [OUR_STATE] = "state"};
 
 /* ---- tracks ---- */
 
@@ -270,6 +270,18 @@ static void put_value(struct perfetto_slices *s, struct slice_track *track, int6
 
 /* ---- channels ---- */
 
+static const char *task_track_name(char model)
+{
+	switch (model) {
+	case 'V':
+		return "nosv task";
+	case '6':
+		return "nanos6 task";
+	default:
+		return "openmp task";
+	}
+}
+
 static const char *channel_name(const struct perfetto_slices *s, int32_t type, int64_t channel)
 {
 	static const char *const none = "marks";
@@ -278,6 +290,8 @@ static const char *channel_name(const struct perfetto_slices *s, int32_t type, i
 
 	if (type == TYPE_OURS)
 		return our_names[channel];
+	if (type < 0 && channel == SLICES_TASK)
+		return task_track_name((char)-type);
 	if (type < 0 && channel >= SLICES_COUNTER)
 		return subjects_counter(s->subjects, (uint32_t)(channel - SLICES_COUNTER));
 	for (size_t i = 0; model && i < model->nevents; i++)
@@ -359,6 +373,15 @@ void perfetto_slices_push(struct perfetto_slices *s, struct slice_track *track, 
 	track->depth++;
 }
 
+void perfetto_slices_annotate(struct perfetto_slices *s, struct slice_track *track,
+			      const char *name, int64_t value)
+{
+	const struct slice_note note = {.name = name, .value.value = value};
+
+	if (track->depth)
+		add_note(s, track, &note, track->depth - 1);
+}
+
 void perfetto_slices_pop(struct perfetto_slices *s, struct slice_track *track, int64_t clock,
 			 int64_t value)
 {
@@ -422,20 +445,36 @@ void perfetto_slices_renamed(struct perfetto_slices *s, uint32_t stream, int64_t
 	end_event(s, track, event);
 }
 
-void perfetto_slices_unknown(struct perfetto_slices *s, uint32_t stream, int64_t from, int64_t to)
+/* A whole slice on a track of ours; `reason` may be empty. */
+static void put_ours(struct perfetto_slices *s, uint32_t stream, enum our_channel channel,
+		     int64_t from, int64_t to, const char *label, const char *reason)
 {
-	const struct slice_value value = {.label = our_names[OUR_UNKNOWN]};
+	const struct slice_note note = {.name = "reason", .value.label = reason};
+	const struct slice_value value = {.label = label};
 	struct slice_track *track;
 
 	if (from < s->begin)
 		from = s->begin;
 	if (!s->open || to <= from)
 		return;
-	track = perfetto_slices_track(s, stream, TYPE_OURS, OUR_UNKNOWN);
+	track = perfetto_slices_track(s, stream, TYPE_OURS, channel);
 	if (!track)
 		return;
 	put_begin(s, track, from, &value);
-	put_end(s, track, 0, to, true);
+	if (*reason)
+		add_note(s, track, &note, 0);
+	end_slice(s, track, 0, to, true);
+}
+
+void perfetto_slices_unknown(struct perfetto_slices *s, uint32_t stream, int64_t from, int64_t to)
+{
+	put_ours(s, stream, OUR_UNKNOWN, from, to, our_names[OUR_UNKNOWN], "");
+}
+
+void perfetto_slices_state(struct perfetto_slices *s, uint32_t stream, int64_t from, int64_t to,
+			   const char *state, const char *reason)
+{
+	put_ours(s, stream, OUR_STATE, from, to, state, reason);
 }
 
 void perfetto_slices_close(struct perfetto_slices *s, uint32_t stream, int64_t clock)

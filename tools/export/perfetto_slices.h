@@ -93,7 +93,8 @@ void perfetto_slices_fini(struct perfetto_slices *slices);
 void perfetto_slices_begin(struct perfetto_slices *slices, int64_t clock);
 void perfetto_slices_end(struct perfetto_slices *slices, int64_t clock);
 
-#define SLICES_COUNTER 256 /* channel of the first hardware counter of a model */
+#define SLICES_TASK    128 /* channel of the task bodies of a model, */
+#define SLICES_COUNTER 256 /* and of its first hardware counter */
 
 /* The track of a channel of a thread: a type of mark, or minus the character of a model and a
  * channel of it; its name is a constant, or of the subjects. NULL without memory. Valid until the
@@ -103,6 +104,9 @@ struct slice_track *perfetto_slices_track(struct perfetto_slices *slices, uint32
 
 void perfetto_slices_push(struct perfetto_slices *slices, struct slice_track *track, int64_t clock,
 			  int64_t value, const char *label);
+/* Adds a number to the innermost open slice; `name` is a constant. */
+void perfetto_slices_annotate(struct perfetto_slices *slices, struct slice_track *track,
+			      const char *name, int64_t value);
 /* Ends the innermost slice of this value, with those inside it; one that is not open is ignored. */
 void perfetto_slices_pop(struct perfetto_slices *slices, struct slice_track *track, int64_t clock,
 			 int64_t value);
@@ -118,6 +122,10 @@ void perfetto_slices_renamed(struct perfetto_slices *slices, uint32_t stream, in
 			     const char *name);
 void perfetto_slices_unknown(struct perfetto_slices *slices, uint32_t stream, int64_t from,
 			     int64_t to);
+/* The state of a thread on the virtual CPU; `state` is a constant. The states of a thread follow
+ * each other. */
+void perfetto_slices_state(struct perfetto_slices *slices, uint32_t stream, int64_t from,
+			   int64_t to, const char *state, const char *reason);
 
 /* Ends all slices of a thread: it has ended. */
 void perfetto_slices_close(struct perfetto_slices *slices, uint32_t stream, int64_t clock);
