@@ -43,7 +43,7 @@ assert file.threads[1, 8][1] == '"\\x1b[31m\u202e', file.threads
 assert file.threads[1, 9] == (2, "a\\xffgain") and file.born == {(1, 9): 3200} and file.freed == {(1, 9): 4401}
 # each reason as the state of Linux, and each wake-up with its kind of waker
 states = Times(file).states
-assert states == {1: 5, 0: 3, 256: 2, 2: 2, 8: 1, 4: 1, 16: 1, 128: 1}, states
+assert states == {1: 5, 0: 1, 256: 2, 2: 2, 8: 1, 4: 1, 16: 3, 128: 1}, states
 assert file.blocked == {0: 1, 1: 1}, file.blocked
 assert sorted(file.wakings[1, 7]) == [(4000, "interrupt", 1023), (4700, "tid", 0), (7100, "cpu", 0)], file.wakings
 assert sorted(file.wakings[1, 8]) == [(1800, "cpu", 0), (2600, "tid", 99), (2900, "tid", 7)], file.wakings
@@ -179,7 +179,7 @@ assert states == [((7, "state"), "running", 1000, 1500, {}), ((7, "state"), "unk
                   ((7, "state"), "runnable", 1800, 2000, {"reason": "woken"}),
                   ((7, "state"), "running", 2000, 2400, {})], states
 assert [(end - begin, state) for switches in file.switches.values() for (begin, _, task), (end, state, _) in zip(switches[1:], switches[2:])
-        if task == 7] == [(200, 1), (200, 0)] and file.wakings[0, 7] == [(2700, "tid", 0)], (file.switches, file.wakings)
+        if task == 7] == [(200, 1), (200, 16)] and file.wakings[0, 7] == [(2700, "tid", 0)], (file.switches, file.wakings)
 assert {r["state"]: int(r["time"]) for r in csv.DictReader(open("why"))} == {"running": 1300, "unknown": 400, "runnable": 300}
 tasks = sorted((file.place(s[0])[2], *s[1:]) for s in file.slices if file.tracks[s[0]][2].endswith(" task"))
 assert tasks == [("nanos6 task", "task", 2100, 2200, {"taskid": 77}),
@@ -192,6 +192,48 @@ file = File("calls.pftrace")
 assert dict(file.calls[0, 2]) == {"read(3 = /data)": 1, "read(4)": 1, "futex": 1}, file.calls
 assert file.blocked == {0: 2, 1: 1}, file.blocked
 assert "read(3 = /data)" in File("piece.pftrace").calls[0, 2]
+PYTHON
+
+# One pid and tid with several lives in one stream: between them it waits for no CPU, neither if a creator says that it is
+# another thread, nor if it left the filter. A thread wakes others after its last switch: its number is free only then.
+python3 "$S/tests/golden/tools_make.py" lives <<'END'
+thread n 1 1 bpf.name="parent" bpf.session={"t0":"1000","t1":"9000"}
+1000 OHx i32:0 i32:-1 u64:0
+1400 OHC i32:0 u64:7
+2000 OHp u16:1 i32:7
+3200 OHw i32:7
+3400 OHr
+3500 OHC i32:0 u64:7
+4000 OHp u16:1 i32:7
+5000 OHw i32:8
+5100 OHr
+9000 OHe
+thread n 7 7 bpf.name="again" bpf.exit={"status":0}
+2001 OHx i32:0 i32:1 u64:1
+3000 OHe
+4001 OHx i32:0 i32:1 u64:1
+4100 OHp u16:6 i32:1
+4100 OHw i32:-1
+4200 OHr
+4900 OHe
+thread n 8 8 bpf.name="elsewhere" bpf.exit={"status":0}
+1500 OHx i32:1 i32:-1 u64:0
+1600 OHe
+2500 OHx i32:1 i32:-1 u64:0
+4950 OHe
+END
+export_ 0 lives
+reader lives.pftrace lives "$B/bin"
+python3 -B - "$S/tests/golden" <<'PYTHON' >said 2>&1 || fail "lives"
+import sys
+sys.path.insert(0, sys.argv[1])
+from perfetto_file import File, Times
+
+file = File("lives.pftrace")
+runs = Times(file).runs
+assert file.parents == {1: 0, 7: 1, 8: 0}, file.parents
+assert [run[3] for run in runs[0, 7]] == [16, 256, 16] and [run[3] for run in runs[0, 8]] == [16, 16], runs
+assert file.births == {(0, 7): [1400, 3500]} and file.frees == {(0, 7): [3201, 4901], (0, 8): [5001]}, (file.births, file.frees)
 PYTHON
 
 # Parts: each stands alone; together they have all the time.

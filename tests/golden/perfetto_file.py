@@ -88,8 +88,10 @@ class File:
         self.wakings = collections.defaultdict(list)   # (machine, tid): (clock, kind, waker or cpu)
         self.blocked = collections.Counter()           # io_wait
         self.calls = collections.defaultdict(collections.Counter)  # (machine, tid): {text of a system call: sleeps}
-        self.born, self.freed = {}, {}                 # (machine, tid): clock
+        self.born, self.freed = {}, {}                 # (machine, tid): the last clock
+        self.births, self.frees = collections.defaultdict(list), collections.defaultdict(list)
         self.threads, self.processes, self.machines = {}, {}, {}
+        self.parents = {}                              # pid: that of its parent
         self.tracks = {}                               # uuid: (machine, parent, name, thread)
         self.slices = []                               # (uuid, name, begin, end, annotations)
         self.counters = collections.defaultdict(list)  # (machine, tid, name): (clock, value)
@@ -106,7 +108,20 @@ class File:
             self.packets += 1
             at += size
         need(not any(self.open.values()), "slices without an end")
+        self.dead_wakers()
         need(self.packets, "no packet")
+
+    def dead_wakers(self):
+        """A number that is free wakes nobody, or the reader makes another thread for it."""
+        lives = collections.defaultdict(list)
+        for (machine, _), switches in self.switches.items():
+            for clock, _, task in switches:
+                lives[machine, task].append(clock)
+        for (machine, tid), wakings in self.wakings.items():
+            for clock, kind, waker in wakings:
+                free = self.freed.get((machine, waker)) if kind == "tid" else None
+                need(not free or clock <= free or any(free < life <= clock for life in lives[machine, waker]),
+                     waker, "wakes", tid, "at", clock, "after its end at", free)
 
     def packet(self, p):
         sequence, machine = one(p, 10), one(p, 98, 0)
@@ -155,6 +170,7 @@ class File:
         for process in map(fields, tree[1]):
             need(process[3], "a process without a name")
             self.processes[machine, one(process, 1)] = [text(word) for word in process[3]]
+            self.parents[one(process, 1)] = one(process, 2, 0)
         for thread in map(fields, tree[2]):
             need((machine, one(thread, 3)) in self.processes, "a thread without a process")
             self.threads[machine, one(thread, 1)] = (one(thread, 3), text(one(thread, 2)))
@@ -212,8 +228,10 @@ class File:
                 self.calls[machine, one(reason, 1)][symbols[one(reason, 2)]] += 1
         elif one(event, 235):
             self.born[machine, one(fields(one(event, 235)), 1)] = clock
+            self.births[machine, one(fields(one(event, 235)), 1)].append(clock)
         elif one(event, 240):
             self.freed[machine, one(fields(one(event, 240)), 2)] = clock
+            self.frees[machine, one(fields(one(event, 240)), 2)].append(clock)
         else:
             raise Bad("an unknown event of ftrace")
 

@@ -52,8 +52,13 @@ QUERIES = {
     "renames": "select tid, s.name, s.ts from slice s join thread_track k on k.id = s.track_id join thread using(utid)"
                " where k.name = 'lifecycle'",
     "bounds": "select start_ts, end_ts from trace_bounds",
-    # a thread that is named after its end has a second row, without a name and without runs
+    # parents without a stream have no name
     "names": "select tid, name from thread where name is not null and %s" % REAL,
+    # the reader leaves a row without any data behind a thread that had regions and ended
+    "nameless": "select tid from thread where name is null and %s and utid in (select utid from thread_state"
+                " union select waker_utid from thread_state union select utid from thread_track)" % REAL,
+    "calls": "select tid, blocked_function, count(), sum(dur) from thread_state join thread using(utid)"
+             " where blocked_function is not null and dur >= 0 group by 1, 2",
     "states": "select count() from thread_state where state is null",
     "machines": "select count() from machine",
     "text": "include perfetto module sched.states; select count() from thread_state"
@@ -166,6 +171,16 @@ def main():
         need(said["bounds"] == [[str(t0), str(t1)]], "bounds:", said["bounds"], [t0, t1])
         need(said["cpus"] and all(int(ns) == t1 - t0 for _, ns in said["cpus"]), "time of CPUs:", said["cpus"], t1 - t0)
         need(int(said["lost"][0][0].replace("null", "0")) == lost, "lost:", said["lost"], lost)
+    nameless = {int(tid) for tid, in said["nameless"]} & {meta["ovni"]["tid"] for meta in metas}
+    need(not nameless, "threads with a second row, without a name:", nameless)
+    calls = collections.defaultdict(lambda: [0, 0])
+    for row in table(bins, "why", "--csv", trace):
+        if row["call"]:
+            calls[int(row["tid"]), row["call"]][0] += int(row["times"])
+            calls[int(row["tid"]), row["call"]][1] += int(row["time"])
+    blocked = {(int(tid), call): [int(n), int(ns)] for tid, call, n, ns in said["calls"]}
+    # those that began before T0 or end after T1 are in the report alone
+    need(unsure or all(0 <= calls[key][0] - n <= 2 for key, (n, _) in blocked.items()), "system calls:", blocked, dict(calls))
     names = dict((int(tid), name) for tid, name in said["names"])
     for meta in metas:
         if meta["ovni"]["tid"] in wanted and meta.get("bpf", {}).get("name", "").isprintable() and "name" in meta.get("bpf", {}):

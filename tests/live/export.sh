@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # --perfetto writes a file of the trace, as the calling user: runs, waits and slices of recordings of the
-# machine, of a command with probed functions, and with losses are those of ovni-report. Without ovni-export
+# machine, of a command with probed functions, of threads that exec, and with losses are those of ovni-report. Without ovni-export
 # nothing is recorded. In check-long the real trace_processor says the same of the first two.
 # needs: root
 # longer: asks the real trace_processor
@@ -10,7 +10,7 @@ set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
 
-make_public "$RECORDER" "$B/bin/ovni-export" "$WORKLOADS/calls" "$WORKLOADS/storm"
+make_public "$RECORDER" "$B/bin/ovni-export" "$WORKLOADS/calls" "$WORKLOADS/execs" "$WORKLOADS/storm"
 export_of() { # NAME OPTION...: leaves $status
 	local name=$1
 	shift
@@ -24,7 +24,7 @@ export_of() { # NAME OPTION...: leaves $status
 	[ "$(stat -c %u "$P/$name.pftrace")" = 65534 ] || complain "$name: the file belongs to $(stat -c %u "$P/$name.pftrace")"
 }
 
-attempts 3 export_of machine --force -a -d 500ms
+export_of machine --force -a -d 500ms
 export_of probed -u "$P/bin/calls:leaf(ret),recurse(arg1),branch" -- "$P/bin/calls" -m 8 -n 2 -d 3
 grep -q ' 0 slices' agreed && complain "no probed function is a slice: $(cat agreed)"
 [ $status = 3 ] || python3 -B - "$S/tests/golden" "$P/probed.pftrace" >values 2>&1 <<'END' || complain "$(cat values)"
@@ -37,6 +37,7 @@ found = [sorted(notes.get(note) for _, name, _, _, notes in slices if name == fu
 # recurse(2 1) with leaf(1), branch with leaf(1) and leaf(2); twice recurse(3 2 1) with leaf(1); leaf adds 1
 assert found == [[2, 2, 2, 2, 3], [1, 1, 1, 2, 2, 2, 3, 3]], found
 END
+export_of lives -- "$P/bin/execs"
 export_of lossy -b 4K -- "$P/bin/storm" -n 8 -l 2000
 
 if [ -n "${LONG:-}" ]; then

@@ -59,19 +59,26 @@ struct exporter {
 
 /* ---- processes and threads ---- */
 
-static void put_process(struct bytes *b, const struct subjects *s, uint32_t stream)
+/* Of a newborn, `creator` is the stream of its creator, whose process must be the parent: with
+ * another one the reader makes a second process of the pid. Else it is NO_SUBJECT. */
+static void put_process(struct bytes *b, const struct subjects *s, uint32_t stream,
+			uint32_t creator)
 {
 	const struct subject_thread *thread = &s->threads[stream];
 	const struct subject_process *process = &s->processes[thread->process];
 	const char *name =
 		process->leader == NO_SUBJECT ? thread->name : s->threads[process->leader].name;
+	int32_t parent = process->parent;
 	size_t part = pb_begin(b, 1);
 
-	pb_uint(b, 1, (uint64_t)process->number);
 	if (thread->kernel)
-		pb_uint(b, 2, KTHREADD);
-	else if (process->parent)
-		pb_uint(b, 2, (uint64_t)process->parent);
+		parent = KTHREADD;
+	if (creator != NO_SUBJECT && s->threads[creator].process != thread->process)
+		parent = s->processes[s->threads[creator].process].number;
+
+	pb_uint(b, 1, (uint64_t)process->number);
+	if (parent)
+		pb_uint(b, 2, (uint64_t)parent);
 	for (size_t i = 0; i < process->ncommand; i++)
 		pb_text(b, 3, process->command[i]);
 	if (!process->ncommand)
@@ -98,7 +105,7 @@ static void put_packet(struct exporter *x, const struct subject_loom *loom)
 }
 
 /* A thread that the first process tree does not have. */
-static void name_thread(struct exporter *x, uint32_t stream, int64_t clock)
+static void name_thread(struct exporter *x, uint32_t stream, int64_t clock, uint32_t creator)
 {
 	struct bytes *b = &x->file.packet;
 	size_t tree;
@@ -108,7 +115,7 @@ static void name_thread(struct exporter *x, uint32_t stream, int64_t clock)
 	x->threads[stream].part = x->part;
 	pb_uint(b, PACKET_TIMESTAMP, (uint64_t)clock);
 	tree = pb_begin(b, PACKET_PROCESS_TREE);
-	put_process(b, &x->subjects, stream);
+	put_process(b, &x->subjects, stream, creator);
 	put_thread(b, &x->subjects, stream);
 	pb_end(b, tree);
 	put_packet(x, &x->subjects.looms[x->subjects.threads[stream].loom]);
@@ -154,7 +161,7 @@ static void put_tree(struct exporter *x, uint32_t loom, int64_t clock)
 		x->threads[i].part = x->part;
 		kernel |= thread->kernel;
 		if (leader == i || leader == NO_SUBJECT || !is_in_tree(x, leader))
-			put_process(b, s, i);
+			put_process(b, s, i, NO_SUBJECT);
 		put_thread(b, s, i);
 	}
 	if (kernel) {
@@ -316,10 +323,12 @@ static void free_same(struct exporter *x, uint32_t stream, int64_t clock)
 		struct exported_thread *t = &x->threads[i];
 		int64_t left = x->sched.threads[i].left;
 
-		if (!t->begun || t->freed)
+		if (!t->begun)
 			continue;
+		if (!t->freed)
+			perfetto_sched_free(&x->sched, i, left + 1);
 		t->freed = t->ended = true;
-		perfetto_sched_free(&x->sched, i, left >= clock - 1 ? left + 1 : clock - 1);
+		perfetto_sched_reuse(&x->sched, i, clock);
 	}
 }
 
@@ -329,7 +338,7 @@ static void begin_thread(struct exporter *x, uint32_t stream, int64_t clock)
 	if (x->threads[stream].part == x->part && x->open)
 		return;
 	free_same(x, stream, clock);
-	name_thread(x, stream, clock);
+	name_thread(x, stream, clock, NO_SUBJECT);
 }
 
 static void create_thread(struct exporter *x, const struct intervals *intervals, uint32_t stream,
@@ -337,13 +346,18 @@ static void create_thread(struct exporter *x, const struct intervals *intervals,
 {
 	int64_t child = wait_newborn(intervals, stream, ev);
 
-	if (child < 0 || x->threads[child].begun || !x->request->filter->streams[child] ||
+	if (child < 0 || !x->request->filter->streams[child] ||
 	    x->subjects.looms[x->subjects.threads[child].loom].accelerator ||
 	    get_i32(x->request->source->streams[child].ev.payload) < 0)
 		return;
+	if (x->threads[child].begun) { /* another life of this pid and tid, in one stream */
+		perfetto_sched_free(&x->sched, (uint32_t)child, x->sched.threads[child].left + 1);
+		perfetto_sched_reuse(&x->sched, (uint32_t)child, ev->clock);
+		x->threads[child].part = 0;
+	}
 	free_same(x, (uint32_t)child, ev->clock);
 	perfetto_sched_newborn(&x->sched, stream, (uint32_t)child, ev->clock);
-	name_thread(x, (uint32_t)child, ev->clock + 1);
+	name_thread(x, (uint32_t)child, ev->clock + 1, stream);
 }
 
 /* The thread of a stream has ended: its tid is free. So is the pid once all threads of the process
@@ -406,8 +420,8 @@ static void take_state(struct exporter *x, const struct intervals *intervals, ui
 		       const struct event *ev)
 {
 	/* at the end of the window a thread that is about to end still lives */
-	bool ends = ev->value == 'e' && x->subjects.threads[stream].exits &&
-		    ev->clock != x->subjects.t1 &&
+	bool dies = ev->value == 'e' && ev->clock != x->subjects.t1;
+	bool ends = dies && x->subjects.threads[stream].exits &&
 		    is_last_event(&x->request->source->streams[stream]);
 
 	switch (ev->value) {
@@ -425,7 +439,7 @@ static void take_state(struct exporter *x, const struct intervals *intervals, ui
 	default:
 		break;
 	}
-	follow(x, intervals, stream, ev->clock, ends);
+	follow(x, intervals, stream, ev->clock, dies);
 	if (ends)
 		end_thread(x, stream, ev->clock);
 }

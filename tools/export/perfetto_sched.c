@@ -390,6 +390,12 @@ void perfetto_sched_lost(struct perfetto_sched *s, uint32_t cpu)
 
 /* ---- wake-ups ---- */
 
+static void note_waker(struct perfetto_sched *s, uint32_t waker, int64_t clock)
+{
+	if (waker != NO_SUBJECT && s->threads[waker].woke_at < clock)
+		s->threads[waker].woke_at = clock;
+}
+
 static void put_waking(struct perfetto_sched *s, uint32_t stream, uint32_t target, int64_t clock,
 		       enum waking_kind how)
 {
@@ -406,6 +412,7 @@ static void put_waking(struct perfetto_sched *s, uint32_t stream, uint32_t targe
 		add_waking(s, s->interrupts[loom], stream, clock, cpu->number, FLAG_HARD_INTERRUPT);
 		return;
 	}
+	note_waker(s, t->waker_stream, clock);
 	event = begin_event(cpu, clock, t->waker);
 	waking = pb_begin(&cpu->events, FTRACE_WAKING);
 	pb_text(&cpu->events, 1, s->subjects->threads[stream].name);
@@ -477,6 +484,7 @@ void perfetto_sched_wake(struct perfetto_sched *s, uint32_t stream, int64_t cloc
 	t->woken = true;
 	t->woken_at = clock;
 	t->waker = 0;
+	t->waker_stream = NO_SUBJECT;
 	t->how = waker == -2 ? WAKING_BY_INTERRUPT : WAKING_BY_TID;
 	by = waker > 0 ? state_walk_find(&s->subjects->walk, stream, waker) : -1;
 	if (waker > 0 && by < 0 && waker <= NUMBER_MOST)
@@ -484,6 +492,8 @@ void perfetto_sched_wake(struct perfetto_sched *s, uint32_t stream, int64_t cloc
 	if (by < 0)
 		return;
 	w = &s->threads[by];
+	t->waker_stream = (uint32_t)by;
+	note_waker(s, (uint32_t)by, clock);
 	t->waker = s->subjects->threads[by].number;
 	if (w->cpu == NO_SUBJECT || s->cpus[w->cpu]->running != by || w->entered >= clock)
 		return;
@@ -650,20 +660,38 @@ void perfetto_sched_newborn(struct perfetto_sched *s, uint32_t creator, uint32_t
 	end_event(s, cpu, event);
 }
 
-void perfetto_sched_free(struct perfetto_sched *s, uint32_t stream, int64_t clock)
+/* `most`: the highest clock. */
+static void put_free(struct perfetto_sched *s, uint32_t stream, int64_t most)
 {
 	const struct subject_thread *thread = &s->subjects->threads[stream];
+	struct sched_thread *t = &s->threads[stream];
 	struct sched_cpu *cpu = any_cpu(s, stream);
+	int64_t clock = t->woke_at >= t->free_at ? t->woke_at + 1 : t->free_at;
 	size_t event, task;
 
-	if (!s->open)
-		return;
+	if (clock > most)
+		clock = most;
+	t->free_at = t->woke_at = 0;
 	event = begin_event(cpu, clock, thread->number);
 	task = pb_begin(&cpu->events, FTRACE_FREE);
 	pb_text(&cpu->events, 1, thread->name);
 	pb_uint(&cpu->events, 2, (uint64_t)thread->number);
 	pb_end(&cpu->events, task);
 	end_event(s, cpu, event);
+}
+
+void perfetto_sched_free(struct perfetto_sched *s, uint32_t stream, int64_t clock)
+{
+	if (s->open)
+		s->threads[stream].free_at = clock;
+}
+
+void perfetto_sched_reuse(struct perfetto_sched *s, uint32_t stream, int64_t clock)
+{
+	const struct sched_thread *t = &s->threads[stream];
+
+	if (t->free_at)
+		put_free(s, stream, t->left + 1 > clock - 1 ? t->left + 1 : clock - 1);
 }
 
 /* ---- parts ---- */
@@ -694,6 +722,7 @@ void perfetto_sched_begin(struct perfetto_sched *s, int64_t clock)
 			*t = (struct sched_thread){.cpu = t->cpu,
 						   .woken = true,
 						   .how = WAKING_BY_TID,
+						   .waker_stream = NO_SUBJECT,
 						   .woken_at = clock,
 						   .wakes = NO_SUBJECT,
 						   .next_woken = NO_SUBJECT};
@@ -712,6 +741,9 @@ void perfetto_sched_end(struct perfetto_sched *s, int64_t clock)
 		if (t->woken && s->ncpus)
 			settle_waking(s, i, t->index_known ? t->index_cpu : 0, clock + 1);
 	}
+	for (uint32_t i = 0; i < s->subjects->source->trace.nstreams; i++)
+		if (s->threads[i].free_at)
+			put_free(s, i, clock);
 	for (size_t i = 0; i < s->ncpus; i++) {
 		struct sched_cpu *cpu = s->cpus[i];
 		unsigned state = STATE_RUNNABLE;

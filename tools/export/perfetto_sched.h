@@ -26,10 +26,14 @@ struct sched_thread {  /* of a stream */
 	bool index_known;
 	uint8_t shown;	       /* enum shown_state: in the file */
 	int64_t entered, left; /* clocks as written */
+	/* the number is free since then, or 0: the event waits, since a thread wakes others after
+	 * its last switch; and the clock of the last wake-up by it */
+	int64_t free_at, woke_at;
 	/* the wake-up that waits for the thread to run */
 	bool woken;
 	uint8_t how; /* enum waking_kind */
 	int32_t waker;
+	uint32_t waker_stream; /* or NO_SUBJECT */
 	uint32_t waker_cpu;
 	int64_t woken_at;
 	/* the wake-ups by this thread at one clock */
@@ -80,8 +84,10 @@ void perfetto_sched_wake(struct perfetto_sched *sched, uint32_t stream, int64_t 
 /* A thread creates another one. */
 void perfetto_sched_newborn(struct perfetto_sched *sched, uint32_t creator, uint32_t stream,
 			    int64_t clock);
-/* The number of a thread is free again. */
+/* The number of a thread is free again, from `clock` on or from the last wake-up by the thread. */
 void perfetto_sched_free(struct perfetto_sched *sched, uint32_t stream, int64_t clock);
+/* Another thread gets the number at `clock`. */
+void perfetto_sched_reuse(struct perfetto_sched *sched, uint32_t stream, int64_t clock);
 /* Events of this CPU were lost before the present one. */
 void perfetto_sched_lost(struct perfetto_sched *sched, uint32_t cpu);
 
