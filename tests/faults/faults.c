@@ -12,7 +12,7 @@
  *                           their callers
  *   FAULT_AT        the number of the call, from 1; 0: none, only count
  *   FAULT_ERROR     errno that it fails with; "kill": SIGKILL instead of the call; "short": a
- *                   write of half of the bytes, and SIGKILL
+ *                   write of half of the bytes, and SIGKILL; "stop": SIGSTOP before the call
  *   FAULT_FOREVER   with any value: all later ones fail as well
  *   FAULT_ON        a path: only files on the same file system count
  *   FAULT_COUNT     a file that gets the number of calls at the end
@@ -43,7 +43,7 @@
 #include <unistd.h>
 
 enum kind { NONE, FILES, WRITES, MEMORY };
-enum action { FAIL, KILL, SHORT };
+enum action { FAIL, KILL, SHORT, STOP };
 
 static enum kind kind;
 static enum action action;
@@ -60,6 +60,15 @@ static long number(const char *name)
 	const char *text = getenv(name);
 
 	return text ? strtol(text, NULL, 10) : 0;
+}
+
+/* Stops this process until somebody continues it; the call is then made. */
+static bool stop_us(void)
+{
+	if (action != STOP)
+		return false;
+	syscall(SYS_kill, (pid_t)syscall(SYS_getpid), SIGSTOP);
+	return true;
 }
 
 static void kill_us(void)
@@ -121,7 +130,7 @@ static bool below(int dir)
 
 static bool fails(enum kind of)
 {
-	if (!turn(of))
+	if (!turn(of) || stop_us())
 		return false;
 	if (where_path)
 		tell_where();
@@ -205,7 +214,11 @@ static void __attribute__((constructor)) begin(void)
 	chosen_device = chosen ? st.st_dev : 0;
 	count_path = getenv("FAULT_COUNT");
 	where_path = getenv("FAULT_WHERE");
-	action = !how ? FAIL : !strcmp(how, "kill") ? KILL : !strcmp(how, "short") ? SHORT : FAIL;
+	action = !how			 ? FAIL
+		 : !strcmp(how, "kill")	 ? KILL
+		 : !strcmp(how, "short") ? SHORT
+		 : !strcmp(how, "stop")	 ? STOP
+					 : FAIL;
 	error = (int)number("FAULT_ERROR");
 	storm_us = number("FAULT_STORM");
 	kind = !what			 ? NONE
@@ -252,7 +265,7 @@ static ssize_t result(long value)
 
 ssize_t write(int fd, const void *data, size_t size)
 {
-	if ((kind == FILES || kind == WRITES) && regular(fd) && turn(kind)) {
+	if ((kind == FILES || kind == WRITES) && regular(fd) && turn(kind) && !stop_us()) {
 		if (where_path)
 			tell_where();
 		if (action == SHORT)

@@ -40,6 +40,8 @@ PROGRAMS = [  # arguments, the program that judges the output
     ("view -o out plain", None),
     ("export --perfetto -o out plain", None),
     ("export --csv -o out plain", None),
+    ("export --sqlite -o out plain", None),
+    ("export --chrome -o out plain", None),
 ]
 wrong, counts = [], {"whole": 0, "not whole": 0}
 

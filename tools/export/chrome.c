@@ -551,7 +551,7 @@ static int finish(struct chrome *c)
 
 int export_chrome(struct export_request *request)
 {
-	struct chrome c = {.request = request, .file.fd = -1};
+	struct chrome c = {.request = request};
 	int err = start(&c);
 
 	if (!err)

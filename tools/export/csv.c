@@ -2,25 +2,24 @@
 /*
  * csv: the tables of a trace as a directory with a file TABLE.csv for each.
  *
- * In: rows (trace_tables.h); out: files by RFC 4180, but with line feeds alone, whose first line has the
- * names of the columns. Invariant: the directory has its name only when all files are complete.
+ * In: rows (trace_tables.h); out: files by RFC 4180, but with line feeds alone, whose first line
+ * has the names of the columns. Invariant: the directory has its name only when all files are
+ * complete.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tools/export/trace_tables.h"
+#include "tools/lib/new_file.h"
 #include "trace/base/log.h"
-#include "trace/base/text.h"
 
 struct csv {
 	const char *path;
-	char *temporary;
-	int dir;
+	struct new_file dir;
 	struct printer out[EXPORT_TABLES];
 	struct table tables[EXPORT_TABLES];
 	bool open[EXPORT_TABLES];
@@ -33,7 +32,7 @@ static void file_name(char name[32], size_t table)
 
 static int refuse(const struct csv *csv, const char *file, int err)
 {
-	log_error("cannot write '%s%s%s': %s", csv->path, *file ? "/" : "", file, strerror(-err));
+	log_error("cannot write '%s/%s': %s", csv->path, file, strerror(-err));
 	return err;
 }
 
@@ -44,7 +43,7 @@ static int open_table(struct csv *csv, size_t i)
 	int fd;
 
 	file_name(name, i);
-	fd = openat(csv->dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	fd = openat(csv->dir.fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return refuse(csv, name, -errno);
 	printer_open(&csv->out[i], fd);
@@ -56,25 +55,11 @@ static int open_table(struct csv *csv, size_t i)
 
 static int open_all(struct csv *csv)
 {
-	struct stat st;
+	int err = new_file_open_directory(&csv->dir, csv->path);
 
-	if (lstat(csv->path, &st) == 0)
-		return refuse(csv, "", -EEXIST);
-	csv->temporary = xasprintf("%s.%ld.part", csv->path, (long)getpid());
-	if (!csv->temporary)
-		return log_no_memory("for the name of the output");
-	if (mkdir(csv->temporary, 0755) < 0)
-		return refuse(csv, "", -errno);
-	csv->dir = open(csv->temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (csv->dir < 0)
-		return refuse(csv, "", -errno);
-	for (size_t i = 0; i < EXPORT_TABLES; i++) {
-		int err = open_table(csv, i);
-
-		if (err)
-			return err;
-	}
-	return 0;
+	for (size_t i = 0; i < EXPORT_TABLES && err == 0; i++)
+		err = open_table(csv, i);
+	return err;
 }
 
 static int put_row(void *to, enum export_table table, const union cell *row)
@@ -108,19 +93,17 @@ static int close_table(struct csv *csv, size_t i, bool quiet)
 
 static void remove_all(struct csv *csv)
 {
-	for (size_t i = 0; i < EXPORT_TABLES && csv->dir >= 0; i++) {
+	for (size_t i = 0; i < EXPORT_TABLES && csv->dir.fd >= 0; i++) {
 		char name[32];
 
 		file_name(name, i);
-		unlinkat(csv->dir, name, 0);
+		unlinkat(csv->dir.fd, name, 0);
 	}
-	if (csv->temporary)
-		rmdir(csv->temporary);
 }
 
 int export_csv(struct export_request *request)
 {
-	struct csv csv = {.path = request->output, .dir = -1};
+	struct csv csv = {.path = request->output};
 	int err = open_all(&csv);
 
 	if (!err)
@@ -130,12 +113,10 @@ int export_csv(struct export_request *request)
 
 		err = err ? err : closed;
 	}
-	if (!err && rename(csv.temporary, csv.path) < 0)
-		err = refuse(&csv, "", -errno);
+	if (!err)
+		err = new_file_finish(&csv.dir);
 	if (err)
 		remove_all(&csv);
-	if (csv.dir >= 0)
-		close(csv.dir);
-	free(csv.temporary);
+	new_file_abandon(&csv.dir);
 	return err;
 }

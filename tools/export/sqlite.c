@@ -2,13 +2,15 @@
 /*
  * sqlite: the tables of a trace as an SQLite database.
  *
- * In: rows (trace_tables.h); out: a file (new_file.h). Values are bound, never part of a statement. There
- * is no journal: a database that cannot be completed is removed.
+ * In: rows (trace_tables.h); out: a file (new_file.h). Values are bound, never part of a statement.
+ * There is no journal: a database that cannot be completed is removed.
  */
 #include <errno.h>
+#include <limits.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tools/export/trace_tables.h"
 #include "tools/lib/new_file.h"
@@ -68,18 +70,36 @@ static int create_table(struct database *d, enum export_table table)
 	return 0;
 }
 
+/* Lets SQLite open the new file by the name that the kernel has for it, through no link. */
+static int open_file(struct database *d)
+{
+	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW;
+	char link[32], name[PATH_MAX];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", d->file.fd);
+	n = readlink(link, name, sizeof(name) - 1);
+	if (n < 0) {
+		log_error("cannot write '%s': %s: %s", d->path, link, strerror(errno));
+		return -EIO;
+	}
+	name[n] = '\0';
+	return sqlite3_open_v2(name, &d->db, flags, NULL) == SQLITE_OK ? 0 : refuse(d);
+}
+
 static int open_database(struct database *d)
 {
 	int err = new_file_open(&d->file, d->path);
 
 	if (err)
 		return err;
-	/* one thread, and no statistics: no lock for each row and allocation; SQLite works as well if
-	 * it refuses */
+	/* one thread, and no statistics: no lock for each row and allocation; SQLite works as well
+	 * if it refuses */
 	sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-	if (sqlite3_open_v2(d->file.temporary, &d->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
-		return refuse(d);
+	err = open_file(d);
+	if (err)
+		return err;
 	err = run(d, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; "
 		     "PRAGMA locking_mode = EXCLUSIVE; PRAGMA page_size = 16384; BEGIN");
 	for (enum export_table i = 0; i < EXPORT_TABLES && err == 0; i++)
@@ -115,7 +135,7 @@ static int put_row(void *to, enum export_table table, const union cell *row)
 
 int export_sqlite(struct export_request *request)
 {
-	struct database d = {.path = request->output, .file.fd = -1};
+	struct database d = {.path = request->output};
 	char version[64];
 	int err = open_database(&d);
 

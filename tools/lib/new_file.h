@@ -2,28 +2,36 @@
 /*
  * new_file: a result that appears under its name only when it is complete.
  *
- * In: a path and bytes; out: a regular file with mode 0644 at most. Until then the bytes are in
- * "PATH.PID.part". Invariant: an older file is replaced in one step, a failure leaves it as it was;
- * a link, a device, a pipe or a directory is never replaced.
+ * In: a path and bytes; out: a regular file with mode 0644 at most, or a directory with files of
+ * this mode. Until then it is called "NAME.PID.part", or "NAME.PID-N.part" where that exists.
+ * Invariants: an older file is replaced in one step, a failure leaves it as it was; a link, a
+ * device, a pipe or a directory is never replaced; the directory that holds the result is opened
+ * once, so a path that means another directory meanwhile changes nothing there.
  */
 #ifndef TOOLS_LIB_NEW_FILE_H
 #define TOOLS_LIB_NEW_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct new_file {
-	char *path, *temporary;
-	int fd;
+	char *path, *temporary; /* temporary: a name in `parent` */
+	const char *name;	/* the last part of path */
+	int parent, fd;
+	bool directory;
 };
 
 /* Each returns 0, or -errno after one message; new_file_abandon() must follow in any case. */
 int new_file_open(struct new_file *file, const char *path) __attribute__((warn_unused_result));
+/* The same for a directory; file->fd is then for openat(). Nothing may have its name. */
+int new_file_open_directory(struct new_file *file, const char *path)
+	__attribute__((warn_unused_result));
 int new_file_write(struct new_file *file, const void *data, size_t size)
 	__attribute__((warn_unused_result));
-/* The file gets its name. */
+/* The result gets its name. */
 int new_file_finish(struct new_file *file) __attribute__((warn_unused_result));
 
-/* Removes what is not finished; also of a zeroed or finished file. */
+/* Removes the unfinished result; a directory must be empty. Also of a zeroed or finished file. */
 void new_file_abandon(struct new_file *file);
 
 #endif

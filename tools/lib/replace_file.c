@@ -27,7 +27,7 @@ int output_create(const char *path)
 	int fd = -1, err;
 
 	if (mkdir(path, 0755) == 0)
-		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd >= 0)
 		return fd;
 	err = -errno;
