@@ -20,7 +20,7 @@ P=$(mktemp -d /tmp/ovni-public.XXXXXX) || exit 1
 trap 'rm -rf "$P"' EXIT
 chmod 755 "$P"
 mkdir "$P/bin" "$P/user" "$P/roots" && chmod 700 "$P/roots"
-install -m 755 "$RECORDER" "$EMULATOR" "$WORKLOADS/sleepers" "$P/bin"
+install -m 755 "$RECORDER" "$EMULATOR" "$WORKLOADS/sleepers" "$WORKLOADS/asleep" "$P/bin"
 install -m 755 -D "$WORKLOADS/sleepers" "$P/user/bin/mine"
 chown -R $id:$id "$P/user"
 mkdir "$P/other" && chown $((id + 1)):$((id + 1)) "$P/other"
@@ -139,6 +139,11 @@ refused 'permission denied' --mode off -- "$P/roots/secret"
 refused 'permission denied' -a --last 1s --trigger 'latency>1s' --on-trigger "$P/roots/secret" -o out
 refused 'permission denied' -a -d 10ms -o "$P/roots/out"
 refused 'permission denied' -a -d 10ms -o "$P/user/new"
+mkdir -m 1777 "$P/roots/all" # that all may write, in one that only root may search
+refused 'permission denied' -a -d 10ms -o "$P/roots/all/out"
+refused 'permission denied' -a -d 10ms --mode summary -o "$P/roots/all/out"
+refused 'permission denied' -a -d 10ms -o "$P/roots/nothing/out"
+expect "nothing is written into a folder out of reach" [ -z "$(ls "$P/roots/all")" ]
 refused 'only root itself' --user root -o out -- id -u
 refused 'only root itself' --user ovnitest -o out -- id -u
 expect "none was begun" [ ! -e out ]
@@ -151,7 +156,7 @@ alone -o probed -u "$P/bin/sleepers:doze" -- "$P/bin/sleepers" -n 2 -s 5 >said 2
 # Sessions are those of their user; of others not even the names are listed.
 n=sudo-$$
 ours() { (cd "$P/user" && as_user sudo -n "$P/bin/ovni-bpf" session "$@"); }
-trap 'for name in $n $n-root $n-dead; do "$P/bin/ovni-bpf" session stop $name >/dev/null 2>&1; done; rm -rf "$P"' EXIT
+trap 'for name in $n $n-root $n-dead $n-calls; do "$P/bin/ovni-bpf" session stop $name >/dev/null 2>&1; done; rm -rf "$P"' EXIT
 ours start $n --comm 'sleep*' --last 1s -o kept >said 2>&1 || complain "start: $(cat said)"
 "$P/bin/ovni-bpf" session start $n-root --comm 'sleep*' -o "$P/root.trace" >said 2>&1 || complain "start of root: $(cat said)"
 for name in $n $n-root; do
@@ -176,4 +181,21 @@ refused 'other users own it' session start $n-dead --comm 'sleep*' -o mine
 refused 'belongs to another user' session stop $n-dead
 ours start $n-dead --comm 'sleep*' -o alive >said 2>&1 || complain "the user's own dead session: $(cat said)"
 ours stop $n-dead >said 2>&1 || complain "stop: $(cat said)"
+
+# With --why=call the files behind the descriptors of other users' processes have no names.
+alone session start $n-calls -a --why=call -o calls >said 2>&1 || complain "--why=call: $(cat said)"
+"$P/bin/asleep" >/dev/null 2>&1 & roots=$!
+wait $roots
+for i in 1 2; do
+	setpriv --reuid $((id + 1)) --regid $((id + 1)) --clear-groups "$P/bin/asleep" >/dev/null 2>&1 & own[i]=$!
+	wait ${own[i]}
+done
+alone session stop $n-calls >said 2>&1 || [ $? = 3 ] || complain "--why=call: $(cat said)"
+names_of() { # PID...
+	local pid
+	for pid; do grep -oh '"fd": *[0-9]*' calls/loom.*/proc."$pid"/thread.*/stream.json; done | wc -l
+}
+expect "the recording has the process of root" [ -e "$(echo calls/loom.*/proc.$roots/thread.$roots/stream.json)" ]
+expect "descriptors of the user have names" [ "$(names_of "${own[@]}")" -gt 0 ]
+expect "descriptors of root have none: $(names_of $roots)" [ "$(names_of $roots)" = 0 ]
 finish

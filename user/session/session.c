@@ -470,10 +470,15 @@ static int open_output(struct recorder *r)
 
 	if (err)
 		return err;
+	/* what is kept would find a way through folders that the user may not search */
+	err = privilege_suspend(&r->caller);
+	if (err)
+		return err;
 	if (o->mode == MODE_FULL)
 		err = output_dir_create(&r->output, o->output, o->output_chosen, o->force);
 	else
 		err = output_dir_create_file(&r->output, o->output, o->output_chosen, o->force);
+	privilege_resume();
 	if (err)
 		return err;
 	r->stats = (struct stats_file){.dirfd = r->output.fd,

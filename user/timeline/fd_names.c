@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "trace/base/array.h"
@@ -30,7 +32,7 @@ struct fd_names {
 	struct fd_name *list; /* in the order of the first readings */
 	size_t n;
 	uint64_t more;
-	_Atomic bool refused; /* /proc of this process may not be read */
+	_Atomic bool refused; /* the descriptors of this process are not the user's to see */
 };
 
 struct reading {
@@ -65,20 +67,36 @@ static void keep(struct fd_names *names, unsigned fd, const char *text, uint64_t
 	*added = (struct fd_name){.text = copy, .from = clock, .to = clock, .fd = fd};
 }
 
+/* May the calling user look at these descriptors? Our capabilities may, those of any process. The
+ * kernel gives the folder to root if the process has more rights than its user. */
+static bool are_ours(int dir)
+{
+	struct stat st;
+
+	return !geteuid() || (!fstat(dir, &st) && st.st_uid == geteuid());
+}
+
 static void read_name(void *arg)
 {
 	struct reading *reading = arg;
 	char path[256], text[FD_NAMES_SIZE + 1];
+	int dir;
 	ssize_t n;
 
-	snprintf(path, sizeof(path), "%s/%u/fd/%u", reading->proc, reading->pid, reading->fd);
-	n = readlink(path, text, sizeof(text) - 1);
-	if (n > 0) {
+	snprintf(path, sizeof(path), "%s/%u/fd", reading->proc, reading->pid);
+	dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		goto out;
+	snprintf(path, sizeof(path), "%u", reading->fd);
+	n = readlinkat(dir, path, text, sizeof(text) - 1);
+	if ((n < 0 && (errno == EACCES || errno == EPERM)) || !are_ours(dir)) {
+		atomic_store(&reading->names->refused, true);
+	} else if (n > 0) {
 		text[n] = '\0';
 		keep(reading->names, reading->fd, text, clock_now());
-	} else if (errno == EACCES || errno == EPERM) {
-		atomic_store(&reading->names->refused, true);
 	}
+	close(dir);
+out:
 	free(reading);
 }
 
