@@ -15,6 +15,23 @@ static const char program[] =
 	"int main(int c, char **v) { (void)v; return compute_two(c) + helper(c) + "
 	"(int)strlen(v[0]); }\n";
 
+/* Four instructions: offsets of all but the first, the size of all, and of the last. */
+#ifdef __aarch64__
+#define FIXED	    "mov w0,#5\\nnop\\nnop\\nret"
+#define SECOND	    "4"
+#define THIRD	    "8"
+#define FOURTH	    "c"
+#define FIXED_SIZE  "10"
+#define RETURN_SIZE 4
+#else
+#define FIXED	    "push %rbx\\nmov $5,%eax\\npop %rbx\\nret"
+#define SECOND	    "1"
+#define THIRD	    "6"
+#define FOURTH	    "7"
+#define FIXED_SIZE  "8"
+#define RETURN_SIZE 1
+#endif
+
 static int compile(void **state)
 {
 	(void)state;
@@ -96,19 +113,18 @@ static void a_point_inside_of_a_function_is_no_pair(void **state)
 	struct sites sites;
 
 	(void)state;
-	write_file("inside.c", "__asm__(\".text\\n.type fixed,@function\\nfixed: push %rbx\\n\"\n"
-			       "\"mov $5,%eax\\npop %rbx\\nret\\n.size fixed,.-fixed\\n\");\n"
+	write_file("inside.c", "__asm__(\".text\\n.type fixed,%function\\nfixed: " FIXED
+			       "\\n.size fixed,.-fixed\\n\");\n"
 			       "int main(void) { return 0; }\n");
 	run("gcc -O1 -o inside inside.c");
-	resolved(&sites, "./inside:fixed+1");
+	resolved(&sites, "./inside:fixed+0x" SECOND);
 	assert_int_equal(sites.list[0].kind, SITE_POINT);
-	assert_string_equal(sites.list[0].label, "fixed+0x1");
+	assert_string_equal(sites.list[0].label, "fixed+0x" SECOND);
 	resolve_free(&sites);
-	/* push is 1 byte, mov 5, pop 1 */
-	found("./inside:fixed+6,fixed+7", "fixed+0x6 | fixed+0x7");
+	found("./inside:fixed+0x" THIRD ",fixed+0x" FOURTH, "fixed+0x" THIRD " | fixed+0x" FOURTH);
 	refused("./inside:fixed+2", -EINVAL, "no instruction begins at fixed+0x2");
 	refused("./inside:fixed+5", -EINVAL, "no instruction begins at fixed+0x5");
-	refused("./inside:fixed+8", -ENOENT, "has 8 bytes, so there is no byte +0x8");
+	refused("./inside:fixed+0x" FIXED_SIZE, -ENOENT, "so there is no byte +0x" FIXED_SIZE);
 	resolved(&sites, "./pie:compute_two+0");
 	assert_int_equal(sites.list[0].kind, SITE_POINT);
 	assert_string_equal(sites.list[0].label, "compute_two+0x0");
@@ -152,9 +168,9 @@ static void functions_of_a_stripped_file_have_addresses(void **state)
 	snprintf(text, sizeof(text), "nameless+0x%llx", (unsigned long long)address);
 	assert_string_equal(sites.list[0].label, text);
 	resolve_free(&sites);
-	/* its last byte is an instruction (ret), in the middle of the function: a point */
+	/* its last instruction (ret) is in the middle of the function: a point */
 	snprintf(text, sizeof(text), "./nameless:0x%llx",
-		 (unsigned long long)(address + named.list[0].size - 1));
+		 (unsigned long long)(address + named.list[0].size - RETURN_SIZE));
 	resolved(&sites, text);
 	assert_int_equal(sites.list[0].kind, SITE_POINT);
 	resolve_free(&sites);
@@ -180,7 +196,7 @@ static void missing_files_are_reported_with_the_reason(void **state)
 	refused("./pie:zzz*", -ENOENT, "has no function like 'zzz*'");
 	refused("./pie:data", -ENOENT, "has no function 'data'");
 	refused("./pie:strlen", -ENOENT, "has no function 'strlen'");
-	refused("./pie:0x1", -ENOENT, "no code at the address 0x1");
+	refused("./pie:0x7ffffff0", -ENOENT, "no code at the address 0x7ffffff0");
 	refused("./pie:_start", -EINVAL, "it has no caller");
 }
 
