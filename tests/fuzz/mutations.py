@@ -41,6 +41,7 @@ merge -o OUT IN KERNEL; merge -o OUT PROGRAM IN; merge --others -o OUT IN IN; me
 sort IN; sort --all IN; sort -c IN; sort --dry-run IN; sort --all -m 1M -n 3 IN
 dump IN; dump -j IN; dump -x IN; dump -s IN; dump --mcv OH* --from +5ns IN
 export --perfetto -o OUT IN; export --perfetto --from +10ns --split 64K -o OUT IN; export --csv -o OUT IN; export --sqlite --to +10us -o OUT IN
+export --chrome -o OUT IN; export --chrome --from +10ns -o OUT IN
 report flame IN; report flame --svg IN; report flame --html IN; report critical IN; report critical --sum --json IN
 top IN; top --by cpu IN; top --by thread --json IN; info -t IN; info --json IN
 convert -o OUT IN; convert -d -m -o OUT IN; pallas export IN OUT; pallas export --calls --level none IN OUT
@@ -471,7 +472,8 @@ class Runner:
                 problems.append("prints %r" % line[:200])
                 break
         errors = sum(b"error: " in line for line in err.split(b"\n"))
-        several = words[0] == "ovni-check" or words[:2] in (["ovni-pallas", "check"], ["ovni-sort", "-c"]) or \
+        # these look at each file, or have one error that stands for others
+        several = words[0] in ("ovni-check", "ovni-info") or words[:2] in (["ovni-pallas", "check"], ["ovni-sort", "-c"]) or \
             words[0] == "ovni-loom" or "--tolerant" in words or b"end" in err or b"task types" in err
         if (status == 1 and not text) or (status == 1 and not errors and not several):
             problems.append("fails without an error")

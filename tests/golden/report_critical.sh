@@ -124,6 +124,14 @@ status=0; report critical trace --tid 77 >got || status=$?
 { [ $status = 1 ] && grep -q 'no such thread' said; } || fail "no thread: status $status"
 status=0; report critical trace --tid 3 --from 150020 >got || status=$?
 { [ $status = 1 ] && grep -q 'has no time in the window' said; } || fail "no time: status $status"
+# A damage is the only error, also where it leaves the thread no time.
+make_trace backwards <<'E'
+thread n 1 1
+1000 OHx i32:0 i32:-1 u64:0
+900 OHe
+E
+status=0; report critical --sum backwards >got || status=$?
+{ [ $status = 1 ] && [ "$(grep -c 'error: ' said)" = 1 ] && grep -q 'clock goes backwards' said; } || fail "a damage: $(cat said)"
 status=0; report why --sum trace >got || status=$?
 [ $status = 2 ] || fail "why --sum: status $status"
 

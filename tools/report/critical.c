@@ -103,8 +103,9 @@ static int choose_window(struct report *report)
 	if (!critical->thread)
 		return -ENOMEM;
 	if (!critical_path_life(&critical->path, critical->stream, &born, &to)) {
-		log_error("%s: %s has no time in the window", report->source->trace.path,
-			  critical->thread);
+		if (!report->damaged)
+			log_error("%s: %s has no time in the window", report->source->trace.path,
+				  critical->thread);
 		return -EINVAL;
 	}
 	critical->from = from > report->intervals->first ? from : report->intervals->first;

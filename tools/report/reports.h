@@ -27,6 +27,7 @@ struct report {
 	enum group_by by;     /* of the command line; BY_REPORT: not given */
 	struct table table;
 	const struct intervals *intervals; /* after the walk */
+	bool damaged;			   /* that ended early, after one message */
 	void *data; /* the report's own, zeroed, kind->size bytes for each stream */
 	void *more; /* the report's own, kind->more bytes, zeroed */
 	struct terminal terminal;
