@@ -242,6 +242,33 @@ static __always_inline bool falls_asleep(__u16 reason)
 	return !(runnable >> (reason & 63) & 1); /* without branches: all reasons are below 64 */
 }
 
+/* ---- preemption ---- */
+
+/* Calls a kernel function without arguments, which user code puts in the place of `number`. Unlike
+ * a weak extern, the call is no obstacle in a kernel that knows no calls of kernel functions. */
+#define KERNEL_CALL(number)                                                                        \
+	asm volatile("call %[to]"                                                                  \
+		     :                                                                             \
+		     : [to] "i"(number)                                                            \
+		     : "r0", "r1", "r2", "r3", "r4", "r5", "memory")
+
+/*
+ * Around a program at a tracepoint in the context of a task: newer kernels [seen: 7.3] can preempt
+ * it there, and the ring of its CPU would have two producers. Kernels without these functions do
+ * not.
+ */
+static __always_inline void kernel_preempt_disable(void)
+{
+	if (settings.preempt_calls)
+		KERNEL_CALL(PREEMPT_DISABLE_CALL);
+}
+
+static __always_inline void kernel_preempt_enable(void)
+{
+	if (settings.preempt_calls)
+		KERNEL_CALL(PREEMPT_ENABLE_CALL);
+}
+
 /* ---- for the probes in user code ---- */
 
 /* Since 6.10. Without these a program in the context of a task can be preempted while it fills in a

@@ -5,7 +5,7 @@
 #ifndef BPF_COST_H
 #define BPF_COST_H
 
-#include "maps.bpf.h"
+#include "compat.bpf.h"
 
 /* Is this run timed? One in 64 is, in steps of 34, 55 and 89 runs: events that alternate must not
  * be timed at every second turn. */
@@ -30,8 +30,8 @@ static __always_inline void cost_end(struct cpu_state *cpu, enum program_group g
 	cost->timed_runs++;
 }
 
-/* The body of a program: runs `function(cpu, ...)` on the state of this CPU, and times it. */
-#define TIMED(group, function, ...)                                                                \
+/* Runs `function(cpu, ...)` on the state of this CPU, and times it. */
+#define RUN_TIMED(group, function, ...)                                                            \
 	do {                                                                                       \
 		struct cpu_state *cpu = this_cpu_state();                                          \
                                                                                                    \
@@ -41,6 +41,21 @@ static __always_inline void cost_end(struct cpu_state *cpu, enum program_group g
 			function(cpu, ##__VA_ARGS__);                                              \
 			cost_end(cpu, group, begin);                                               \
 		}                                                                                  \
+	} while (0)
+
+/* The body of a program that runs in a switch, in a wake-up or in an interrupt. */
+#define TIMED(...)                                                                                 \
+	do {                                                                                       \
+		RUN_TIMED(__VA_ARGS__);                                                            \
+		return 0;                                                                          \
+	} while (0)
+
+/* The body of a program that runs in the context of a task. */
+#define TIMED_IN_TASK(...)                                                                         \
+	do {                                                                                       \
+		kernel_preempt_disable();                                                          \
+		RUN_TIMED(__VA_ARGS__);                                                            \
+		kernel_preempt_enable();                                                           \
 		return 0;                                                                          \
 	} while (0)
 

@@ -57,7 +57,7 @@ static __always_inline void on_newtask(struct cpu_state *cpu, struct task_struct
 SEC("tp_btf/task_newtask")
 int BPF_PROG(task_newtask, struct task_struct *task)
 {
-	TIMED(PROGRAMS_LIFE, on_newtask, task);
+	TIMED_IN_TASK(PROGRAMS_LIFE, on_newtask, task);
 }
 
 /* A new name may change whether the task is traced (--comm): that is sent without the kind
@@ -95,7 +95,7 @@ static __always_inline void on_rename(struct cpu_state *cpu, struct task_struct 
 SEC("tp_btf/task_rename")
 int BPF_PROG(task_rename, struct task_struct *task, const char *name)
 {
-	TIMED(PROGRAMS_LIFE, on_rename, task, name);
+	TIMED_IN_TASK(PROGRAMS_LIFE, on_rename, task, name);
 }
 
 /* Counts an event of a task. Returns whether it is left out. */
@@ -133,7 +133,7 @@ static __always_inline void on_exec(struct cpu_state *cpu, struct task_struct *t
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(sched_process_exec, struct task_struct *task, int old_pid)
 {
-	TIMED(PROGRAMS_LIFE, on_exec, task, old_pid);
+	TIMED_IN_TASK(PROGRAMS_LIFE, on_exec, task, old_pid);
 }
 
 static __always_inline void on_exit(struct cpu_state *cpu, struct task_struct *task)
@@ -161,5 +161,5 @@ static __always_inline void on_exit(struct cpu_state *cpu, struct task_struct *t
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(sched_process_exit, struct task_struct *task)
 {
-	TIMED(PROGRAMS_LIFE, on_exit, task);
+	TIMED_IN_TASK(PROGRAMS_LIFE, on_exit, task);
 }

@@ -154,9 +154,11 @@ struct probe_site {
 };
 _Static_assert(sizeof(struct probe_site) == 64, "shared size");
 
-/* Calls in probe_session that user code turns into calls of kernel functions before the load. */
+/* Calls that user code turns into calls of kernel functions before the load. */
 #define SESSION_COOKIE_CALL    0x7e550001 /* bpf_session_cookie */
 #define SESSION_IS_RETURN_CALL 0x7e550002 /* bpf_session_is_return */
+#define PREEMPT_DISABLE_CALL   0x7e550003 /* bpf_preempt_disable */
+#define PREEMPT_ENABLE_CALL    0x7e550004 /* bpf_preempt_enable */
 
 /* Constants of a session, set before the programs are loaded. */
 struct settings {
@@ -180,7 +182,7 @@ struct settings {
 	__u32 wakeup_from_sched_info; /* wake-ups have the scheduler's clock; the only program at
 					 wake-ups is the one for new tasks */
 	__u32 sample_keep, sample_of; /* --sample; of: 0 or 1: every thread is kept */
-	__u32 pad;
+	__u32 preempt_calls;	      /* the kernel has the functions of PREEMPT_*_CALL */
 	__u64 sample_seed;
 	__u64 ring_mask; /* bytes of a ring - 1 */
 	__u64 cgroup;	 /* id of the cgroup whose tasks are traced, with those below; 0: any */

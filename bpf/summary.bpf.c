@@ -664,7 +664,7 @@ static __always_inline void on_newtask(struct cpu_state *cpu, struct task_struct
 SEC("tp_btf/task_newtask")
 int BPF_PROG(summary_newtask, struct task_struct *task)
 {
-	TIMED(PROGRAMS_LIFE, on_newtask, task);
+	TIMED_IN_TASK(PROGRAMS_LIFE, on_newtask, task);
 }
 
 /* The thread that runs here has a new name, and is traced or no longer traced because of it. */
@@ -726,7 +726,7 @@ static __always_inline void on_rename(struct cpu_state *cpu, struct task_struct 
 SEC("tp_btf/task_rename")
 int BPF_PROG(summary_rename, struct task_struct *task, const char *name)
 {
-	TIMED(PROGRAMS_LIFE, on_rename, task, name);
+	TIMED_IN_TASK(PROGRAMS_LIFE, on_rename, task, name);
 }
 
 static __always_inline void on_exec(struct cpu_state *cpu, struct task_struct *task)
@@ -739,7 +739,7 @@ static __always_inline void on_exec(struct cpu_state *cpu, struct task_struct *t
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(summary_exec, struct task_struct *task)
 {
-	TIMED(PROGRAMS_LIFE, on_exec, task);
+	TIMED_IN_TASK(PROGRAMS_LIFE, on_exec, task);
 }
 
 static __always_inline void on_exit(struct cpu_state *cpu, struct task_struct *task)
@@ -758,7 +758,7 @@ static __always_inline void on_exit(struct cpu_state *cpu, struct task_struct *t
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(summary_exit, struct task_struct *task)
 {
-	TIMED(PROGRAMS_LIFE, on_exit, task);
+	TIMED_IN_TASK(PROGRAMS_LIFE, on_exit, task);
 }
 
 /* ---- beginning and reading ---- */

@@ -112,6 +112,7 @@ static int set_constants(struct bpf_load *bpf, const struct options *options)
 		.wakeup_from_sched_info = bpf->wakeup_from_sched_info,
 		.sample_keep = options->sample_keep,
 		.sample_of = options->sample_of,
+		.preempt_calls = bpf->preempt_calls,
 		.sample_seed = options->sample_seed,
 		.ring_mask = options->buffer_bytes - 1,
 		.cgroup = id,

@@ -43,6 +43,7 @@ struct bpf_load {
 	bool interrupts_unknown; /* an interrupt is not recorded as a waker */
 	bool calls;		 /* the system calls of sleeps are recorded */
 	bool throttled_partly;	 /* a wait that begins as preempted stays so */
+	bool preempt_calls;	 /* a program may keep its CPU (bpf_preempt_disable) */
 	bool find_stack;	 /* the memory that a stack is in can be looked up */
 	bool wakeup_from_sched_info; /* wake-ups have the scheduler's clock */
 	bool lazy_summary;	     /* the lazy variant of summary mode is loaded */

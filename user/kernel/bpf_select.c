@@ -161,7 +161,7 @@ static bool has_enum_value(const struct btf *btf, const char *name, const char *
 	return false;
 }
 
-/* Turns the calls `number` of probe_session into calls of the kernel's function `name`. */
+/* Turns the calls `number` of a program into calls of the kernel's function `name`. */
 static void call_kernel_function(struct bpf_program *program, const struct btf *btf, int32_t number,
 				 const char *name)
 {
@@ -178,13 +178,25 @@ static void call_kernel_function(struct bpf_program *program, const struct btf *
 	}
 }
 
+/* For kernel_preempt_disable() and _enable() in a program. */
+static void call_preempt_functions(const struct bpf_load *bpf, const char *name,
+				   const struct btf *btf)
+{
+	struct bpf_program *program = bpf_object__find_program_by_name(bpf->skeleton->obj, name);
+
+	if (!bpf->preempt_calls)
+		return;
+	call_kernel_function(program, btf, PREEMPT_DISABLE_CALL, "bpf_preempt_disable");
+	call_kernel_function(program, btf, PREEMPT_ENABLE_CALL, "bpf_preempt_enable");
+}
+
 /* Selects the programs of the probes, with their attach types. */
 static int choose_probes(struct bpf_load *bpf, const struct btf *btf)
 {
 	if (!bpf->attach)
 		return 0;
 	bpf->kinds |= KIND(PROBE);
-	if (btf__find_by_name_kind(btf, "bpf_preempt_disable", BTF_KIND_FUNC) < 0) {
+	if (!bpf->preempt_calls) {
 		log_error(
 			"probes need Linux 6.10 or newer: this kernel does not let a program keep "
 			"its CPU while it writes a record (bpf_preempt_disable); without -u, "
@@ -350,8 +362,10 @@ static int choose_row(struct bpf_load *bpf, const struct program_row *row,
 		(row->group != GROUP_SWITCH || !strcmp(row->program, switches));
 	if (there)
 		bpf->kinds |= row->kinds & options->kinds;
-	if (autoload(bpf, row->program, there))
+	if (autoload(bpf, row->program, there)) {
+		call_preempt_functions(bpf, row->program, btf);
 		return 0;
+	}
 	log_error("the program %s is missing in this build", row->program);
 	return -ENOENT;
 }
@@ -376,9 +390,9 @@ int programs_choose(struct bpf_load *bpf, const struct options *options)
 		goto out;
 	}
 	bpf->interrupts_unknown = !has_interrupt_pairs(btf);
-	bpf->searches_modules =
-		btf__find_by_name_kind(btf, "bpf_preempt_disable", BTF_KIND_FUNC) < 0 ||
-		btf__find_by_name_kind(btf, "bpf_task_from_pid", BTF_KIND_FUNC) < 0;
+	bpf->preempt_calls = btf__find_by_name_kind(btf, "bpf_preempt_disable", BTF_KIND_FUNC) >= 0;
+	bpf->searches_modules = !bpf->preempt_calls ||
+				btf__find_by_name_kind(btf, "bpf_task_from_pid", BTF_KIND_FUNC) < 0;
 	bpf->throttled_partly = has_member(btf, "cfs_rq", "throttle_count") &&
 				!has_member(btf, "task_struct", "throttled");
 #if defined(__x86_64__) || defined(__aarch64__)
