@@ -537,6 +537,8 @@ static int take_state(struct tables *t, const struct intervals *walk, uint32_t s
 		child_since = newborn->since;
 	}
 	thread_times_step(&t->times, walk, stream, ev);
+	if (cpu_times_step(&t->cpu_times, walk, stream, ev))
+		return lack(t, "the times of the CPUs");
 	err = follow_use(t, walk, stream, before, since);
 	if (err || child < 0)
 		return err;

@@ -46,6 +46,14 @@ static int span(void *arg, const struct intervals *intervals, uint32_t stream, i
 	return cpu_times_add(report->more, intervals, stream, cpu, from, to);
 }
 
+static int event(void *arg, const struct intervals *intervals, uint32_t stream,
+		 const struct event *ev)
+{
+	struct report *report = arg;
+
+	return cpu_times_step(report->more, intervals, stream, ev);
+}
+
 /* The time of a CPU that the hypervisor stole in the whole window, if the kernel knows it. */
 static int64_t steal_of(const struct report *report, const struct cpu_time *cpu)
 {
@@ -190,7 +198,7 @@ const struct report_kind report_cpu = {
 	.names = true,
 	.more = sizeof(struct cpu_times),
 	.init = init,
-	.listener = {.span = span},
+	.listener = {.span = span, .event = event},
 	.rows = rows,
 	.foot = print_steal,
 	.free = release,

@@ -493,6 +493,9 @@ static int on_event(void *arg, const struct intervals *intervals, uint32_t strea
 
 	f->events += ev->clock == findings_clamp(f, ev->clock);
 	err = culprits_step(&f->culprits, intervals, stream, ev);
+	if (err)
+		return err;
+	err = cpu_times_step(&f->cpus, intervals, stream, ev);
 	return err ? err : take_event(f, intervals, stream, ev);
 }
 

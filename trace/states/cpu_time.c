@@ -155,9 +155,61 @@ static struct cpu_time *cpu_of(struct cpu_times *times, const char *loom, int32_
 		free(name);
 		return NULL;
 	}
-	*added = (struct cpu_time){.loom = name, .cpu = cpu, .steal = -1};
+	*added = (struct cpu_time){
+		.loom = name, .cpu = cpu, .steal = -1, .running = -1, .until = INT64_MIN};
 	times->next = 0;
 	return added;
+}
+
+static int64_t within(const struct cpu_times *times, int64_t from, int64_t to)
+{
+	from = from < times->first ? times->first : from;
+	to = to > times->last ? times->last : to;
+	return to > from ? clock_distance(from, to) : 0;
+}
+
+/* A thread was lost on the CPU at `from`, and the CPU has a record again at `to`, or when the
+ * present thread began. */
+static void add_gap(struct cpu_times *times, struct cpu_time *cpu, int64_t from, int64_t to)
+{
+	if (cpu->running >= 0 && to > cpu->since)
+		to = cpu->since;
+	if (from < cpu->until)
+		from = cpu->until;
+	if (to <= from)
+		return;
+	cpu->gaps_all = clock_sum(cpu->gaps_all, clock_distance(from, to));
+	cpu->gaps_part = clock_sum(cpu->gaps_part, within(times, from, to));
+}
+
+int cpu_times_step(struct cpu_times *times, const struct intervals *intervals, uint32_t stream,
+		   const struct event *ev)
+{
+	const struct interval_thread *t = &intervals->threads[stream];
+	const char *loom = intervals->source->owners[stream].loom;
+	bool moves = ev->model == 'O' && ev->category == 'A';
+	struct cpu_time *cpu;
+
+	if (!times->part || t->interval.cpu < 0 || t->interval.cpu >= CPUS_MOST ||
+	    !(moves || (ev->model == 'O' && ev->category == 'H') ||
+	      (ev->model == 'K' && ev->category == 'C')) ||
+	    ev->clock != (t->on ? t->span_at : t->off_at))
+		return 0;
+	cpu = cpu_of(times, loom ? loom : "", t->interval.cpu);
+	if (!cpu)
+		return -ENOMEM;
+	if (t->on) {
+		cpu->running = stream;
+		cpu->since = ev->clock;
+		return 0;
+	}
+	if (cpu->running == stream)
+		cpu->running = -1;
+	if (t->known < ev->clock && t->known >= t->interval.start)
+		add_gap(times, cpu, t->known, ev->clock);
+	if (cpu->until < ev->clock)
+		cpu->until = ev->clock;
+	return 0;
 }
 
 static void read_window(struct cpu_times *times, const struct json *session)
@@ -252,7 +304,7 @@ static int compare(const void *pa, const void *pb)
 	return a->cpu < b->cpu ? -1 : a->cpu > b->cpu;
 }
 
-/* Limits the window to the part. */
+/* Limits the window to the part. The time of other threads in it is not known. */
 static void cut_window(struct cpu_times *times)
 {
 	if (times->t0 < times->first)
@@ -265,7 +317,12 @@ static void cut_window(struct cpu_times *times)
 		struct cpu_time *cpu = &times->cpus[i];
 
 		cpu->idle_known &= !cpu->other && !cpu->unknown;
-		cpu->other = cpu->unknown = 0;
+		cpu->other = 0;
+		/* more than the gaps of threads: perhaps it was idle at the loss */
+		if (cpu->unknown > cpu->gaps_all)
+			cpu->unknown = clock_sum(cpu->gaps_part, cpu->unknown - cpu->gaps_all);
+		else
+			cpu->unknown = cpu->gaps_part;
 	}
 }
 

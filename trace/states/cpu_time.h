@@ -28,6 +28,11 @@ struct cpu_time { /* all in ns */
 			  known */
 	int64_t window;
 	int64_t overlap; /* beyond the window: several threads at a time on one CPU */
+
+	/* private, during the walk over a part: */
+	int64_t running;	     /* the stream whose thread is known to run; -1: none */
+	int64_t since, until;	     /* it began then; known, or in a gap, up to this clock */
+	int64_t gaps_all, gaps_part; /* ns after a loss, in the trace and in the part */
 };
 
 struct cpu_span { /* the time of one thread on one CPU */
@@ -51,8 +56,9 @@ struct cpu_times {
 	int64_t t0, t1; /* the window */
 	bool session;	/* the window is the session's */
 	/* Set before the walk: only the part of the window from clock `first` to `last` counts. The
-	 * session's times of a CPU cover the whole window. Then they only say whether the rest is
-	 * idle: it is if the CPU had no other threads in the whole window. */
+	 * session's times of a CPU cover the whole window. Then the rest of the part is idle if the
+	 * CPU had no other threads in the whole window; unknown is the time in which a thread was
+	 * lost on it, and the rest as far as the session has more unknown time than that. */
 	bool part;
 	int64_t first, last;
 };
@@ -67,6 +73,10 @@ bool cpu_times_idle_known(const struct json *session);
 /* Adds one span (of interval_listener). Returns 0 or -ENOMEM. */
 int cpu_times_add(struct cpu_times *times, const struct intervals *intervals, uint32_t stream,
 		  int32_t cpu, int64_t from, int64_t to);
+
+/* In a part, each event of the walk (interval_listener.event). Returns 0 or -ENOMEM. */
+int cpu_times_step(struct cpu_times *times, const struct intervals *intervals, uint32_t stream,
+		   const struct event *ev);
 
 /* Adds everything up after the walk. Returns 0, or -errno after one message. */
 int cpu_times_finish(struct cpu_times *times, const struct intervals *intervals)
