@@ -95,7 +95,8 @@ same cpu --from +600ns --to 2800 <<'END'
 loom,cpu,who,time,percent,pieces
 n,0,a (1),300,25.000,2
 n,0,b (2),300,25.000,1
-n,0,other threads or idle,600,50.000,
+n,0,other threads or idle,500,41.666,
+n,0,unknown (lost),100,8.333,
 n,1,b (2),400,33.333,1
 n,1,other threads or idle,800,66.666,
 n,2,other threads or idle,1200,100.000,
@@ -277,4 +278,45 @@ victim,culprit,waits,ran,percent,first,max,max_at
 moved (1),on0 (2),1,101,33.333,1,101,599
 moved (1),on1 (3),2,192,63.366,0,101,199
 moved (1),stopped (4),1,10,3.300,1,10,399
+END
+
+# In a gap the state of the thread is not known, although calls return there: f is entered before the
+# loss at 300, g runs across it, and h lies in it. A part of a CPU's time has the gap, too; the session
+# has 20 more unknown, which may be anywhere in the rest.
+make_trace "$T/t" <<'END'
+thread n 1 1 bpf.name="a" bpf.session.t0="0" bpf.session.t1="1000" ovni.loom_cpus=[{"index":0,"phyid":0}] bpf.session.cpus=[{"index":0,"ns":{"unknown":"220","idle":"0","other":"180"}}] ovni.mark={"0":{"title":"F","chan_type":"stack","labels":{"1":"f","2":"g","3":"h"}}}
+0 OHx i32:0 i32:-1 u64:0
+100 OM[ i64:1 i32:0
+250 OM[ i64:2 i32:0
+350 OM] i64:2 i32:0
+360 OM[ i64:3 i32:0
+400 OM] i64:3 i32:0
+450 OM] i64:1 i32:0
+500 OHp u16:1 i32:-1 u64:200
+700 OHw i32:-2
+700 OHr
+1000 OHe
+END
+same func <<'END'
+function,type,calls,wall,self,percent,on_cpu,runnable,throttled,asleep,unknown,max,max_at
+f,F,1,350,210,35.000,200,0,0,0,150,350,100
+g,F,1,100,100,10.000,50,0,0,0,50,100,250
+h,F,1,40,40,4.000,0,0,0,0,40,40,360
+END
+same cpu --from 200 --to 400 <<'END'
+loom,cpu,who,time,percent,pieces
+n,0,a (1),100,50.000,1
+n,0,other threads or idle,0,0.000,
+n,0,unknown (lost),100,50.000,
+END
+same cpu --from 400 --to 800 <<'END'
+loom,cpu,who,time,percent,pieces
+n,0,a (1),100,25.000,1
+n,0,other threads or idle,180,45.000,
+n,0,unknown (lost),120,30.000,
+END
+same cpu --from 0 --to 300 <<'END'
+loom,cpu,who,time,percent,pieces
+n,0,a (1),300,100.000,1
+n,0,other threads or idle,0,0.000,
 END

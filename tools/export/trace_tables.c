@@ -812,6 +812,7 @@ int tables_walk(struct export_request *request, table_row_fn row, void *to)
 		goto out;
 	t.times.stay = take_stay;
 	t.times.arg = &t;
+	t.times.ahead = true;
 	t.cpu_times.part = filter->from.given || filter->to.given;
 	t.cpu_times.first = filter->first;
 	t.cpu_times.last = filter->last;

@@ -354,6 +354,7 @@ static int print(struct report *report, const char *path)
 
 	if (err)
 		goto out;
+	flame.times.ahead = true;
 	err = -ENOMEM;
 	if (!w.tracks || !all.label || add_frame(&flame, 0, 0) < 0 || add_name(&flame, all) < 0)
 		goto out;

@@ -138,8 +138,10 @@ static int leave(struct totals *totals, uint32_t group, struct calls *calls, con
 static int init(struct report *report)
 {
 	struct totals *totals = report->more;
+	int err = thread_times_init(&totals->times, report->source, INT64_MIN, INT64_MAX);
 
-	return thread_times_init(&totals->times, report->source, INT64_MIN, INT64_MAX);
+	totals->times.ahead = true;
+	return err;
 }
 
 static int event(void *arg, const struct intervals *intervals, uint32_t stream,

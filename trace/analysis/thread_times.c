@@ -46,6 +46,37 @@ enum time_class time_use_class(enum time_use use)
 									: CLASS_ASLEEP;
 }
 
+#define NOT_FOUND INT64_MAX
+#define ALL_KNOWN (INT64_MAX - 1)
+
+/* The clock up to which the present run is known, by the event that ends it, if that is within
+ * STREAM_PEEK bytes. Each event is decoded once. */
+static int64_t known_run(const struct thread_times *times, uint32_t stream)
+{
+	const struct stream *s = &times->source->streams[stream];
+	struct thread_time *t = &times->threads[stream];
+	const uint8_t *end = stream_peek_end(s), *at = s->at;
+	uint64_t here = stream_offset(s) + s->ev.size;
+	struct event ev;
+	ssize_t n;
+
+	if (t->looked > here)
+		at += t->looked - here < (uint64_t)(end - at) ? t->looked - here
+							      : (uint64_t)(end - at);
+	while (t->known == NOT_FOUND && (n = event_decode(&ev, at, end)) > 0 && ev.model) {
+		bool kernel = ev.model == 'K' && ev.category == 'C';
+
+		at += n;
+		if (!kernel && (ev.model != 'O' || ev.category != 'H' || ev.value == 'C'))
+			continue;
+		t->known = interval_known_run(&ev, t->since);
+		if (t->known == ev.clock)
+			t->known = ALL_KNOWN;
+	}
+	t->looked = here + (uint64_t)(at - s->at);
+	return t->known;
+}
+
 /* Ends the present stay at the clock `end`. */
 static void end_stay(const struct thread_times *times, uint32_t stream, int64_t end)
 {
@@ -87,6 +118,7 @@ static void change(struct thread_times *times, uint32_t stream, enum time_use us
 		end_stay(times, stream, times->now);
 	t->use = use;
 	t->since = times->now;
+	t->known = NOT_FOUND;
 }
 
 enum time_use time_use_now(const struct intervals *intervals, uint32_t stream)
@@ -130,12 +162,18 @@ void thread_times_read(const struct thread_times *times, uint32_t stream, int64_
 		       int64_t classes[TIME_CLASSES])
 {
 	const struct thread_time *t = &times->threads[stream];
+	int64_t *lost = &classes[CLASS_UNKNOWN], *use = &classes[time_use_class(t->use)], known;
 
-	clock = clamp(times, clock);
+	clock = known = clamp(times, clock);
 	memcpy(classes, t->classes, sizeof(t->classes));
-	if (t->use != TIME_NONE && clock > t->since)
-		classes[time_use_class(t->use)] =
-			clock_sum(classes[time_use_class(t->use)], clock_distance(t->since, clock));
+	if (t->use == TIME_NONE || clock <= t->since)
+		return;
+	if (t->use == TIME_RUNNING && times->ahead)
+		known = clamp(times, known_run(times, stream));
+	if (known > clock)
+		known = clock;
+	*use = clock_sum(*use, clock_distance(t->since, known));
+	*lost = clock_sum(*lost, clock_distance(known, clock));
 }
 
 int64_t thread_times_lost(const struct thread_times *times, uint32_t stream, int64_t clock)

@@ -9,7 +9,8 @@
  * its creator's OHC, to OHe; the uses add up to the lives, in ns. Time before the first switch of a
  * thread that did not run at the start has the reason 0, "unknown"; the time for which the state of
  * the thread was not recorded is TIME_LOST. A stay that becomes unknown is known to be so only at
- * its end. Specification: event-mapping.md, "The thread state machine", payloads and "Losses".
+ * its end, but for runs with `ahead`. Specification: event-mapping.md, "The thread state machine",
+ * payloads and "Losses".
  */
 #ifndef TRACE_ANALYSIS_THREAD_TIMES_H
 #define TRACE_ANALYSIS_THREAD_TIMES_H
@@ -44,7 +45,9 @@ struct time_stays {
 struct thread_time { /* of one thread; the first line of the cache is touched at each change */
 	enum time_use use;	       /* the present one, */
 	int64_t since;		       /* and when it began */
+	int64_t known;		       /* private: the present run, as far as its end was searched */
 	int64_t classes[TIME_CLASSES]; /* ns, up to `since` */
+	uint64_t looked;	       /* private: offset of the event where the search goes on */
 	struct time_stays uses[TIME_USES];
 } __attribute__((aligned(ARRAY_LINE)));
 
@@ -56,6 +59,9 @@ struct thread_times {
 	void (*stay)(void *arg, uint32_t stream, enum time_use use, int64_t begin, int64_t end);
 	void *arg;
 	bool unsummed; /* stays alone: sums and classes remain 0, and cost nothing */
+	/* Set before the walk: thread_times_read() is called only at events of the thread itself,
+	 * and searches the end of the present run, which has its unknown time. */
+	bool ahead;
 };
 
 /* Only the parts of lives between the clocks `first` and `last` count. Returns 0, or -ENOMEM after

@@ -189,25 +189,37 @@ int64_t interval_unknown_ns(const struct event *ev)
 	return ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
 }
 
+static bool leaves_lost(const struct event *ev)
+{
+	enum off_cpu why;
+	int32_t next;
+
+	read_off(ev, &why, &next);
+	return (ev->value == 'p' || ev->value == 'O') && why == OFF_CPU_LOST;
+}
+
+int64_t interval_known_run(const struct event *ev, int64_t start)
+{
+	int64_t ns = interval_unknown_ns(ev), known = ev->clock;
+
+	if (ns)
+		known = clock_distance(ns, ev->clock);
+	else if (leaves_lost(ev))
+		known = start;
+	return known < start ? start : known;
+}
+
 /* How much of the state before the event OH? or KC? is known. On a CPU, a part is. Off the CPU, all
  * or nothing is: a thread of which a switch is missing is unknown until it is on a CPU again. */
 static void judge_state(struct interval_thread *t, const struct event *ev)
 {
-	int64_t ns = interval_unknown_ns(ev);
-	enum off_cpu why;
-	int32_t next;
-
 	t->known = ev->clock;
 	if (t->on) {
-		read_off(ev, &why, &next);
-		t->lost = (ev->value == 'p' || ev->value == 'O') && why == OFF_CPU_LOST;
-		if (ns || t->lost)
-			t->known = ns ? clock_distance(ns, ev->clock) : t->interval.start;
-		if (t->known < t->interval.start)
-			t->known = t->interval.start;
+		t->lost = leaves_lost(ev);
+		t->known = interval_known_run(ev, t->interval.start);
 		return;
 	}
-	t->lost |= ns != 0;
+	t->lost |= interval_unknown_ns(ev) != 0;
 	if (!t->lost)
 		return;
 	t->known = INTERVAL_UNKNOWN;

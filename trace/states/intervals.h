@@ -80,6 +80,9 @@ struct intervals {
 /* ns before an event OH? or KC? for which the state of the thread was not recorded; mostly 0. */
 int64_t interval_unknown_ns(const struct event *ev);
 
+/* The clock up to which a run that began at `start` is known, if the event OH? or KC? ends it. */
+int64_t interval_known_run(const struct event *ev, int64_t start);
+
 /* Walks the trace. Intervals that are open at the end are reported as cut. Returns 0, or -errno
  * after one message (an error of the listener is passed on without a message); the callbacks have
  * been called for everything before it. */
