@@ -78,9 +78,11 @@ static __always_inline enum cpu_use use_of(const struct task_struct *task, bool 
 static __always_inline void add_before_entry(struct window w, struct task_summary *s)
 {
 	__u64 entered = s->entered, since = s->since, wake, ns;
-	__u32 reason = s->reason;
+	__u32 reason = s->reason, use = s->use;
 
-	switch (s->use) {
+	if (use == TIME_NONE && since && since <= w.begin)
+		use = TIME_RUNNABLE; /* born before the window, with which its life begins */
+	switch (use) {
 	case TIME_RUNNING: /* done before */
 		return;
 	case TIME_NONE:

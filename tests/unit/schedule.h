@@ -178,7 +178,7 @@ static void begin_phase(struct machine *m, struct machine_task *t, enum machine_
 		m->phase_room = m->phase_room ? m->phase_room * 2 : 4096;
 		m->phases = realloc(m->phases, m->phase_room * sizeof(*m->phases));
 	}
-	if (t->phase != M_FREE)
+	if (t->phase != M_FREE || t->since)
 		m->phases[m->nphases++] =
 			(struct phase){t->who.pid, t->who.tid, t->phase, t->since, m->clock};
 	t->phase = state;
@@ -306,7 +306,7 @@ static void give_birth(struct machine *m, struct machine_task *creator, unsigned
 	r.head.id = context_id(m, cpu);
 	if (t->wanted && !blind(m, m->on[cpu]))
 		SEND(m, cpu, r);
-	t->wake_clock = m->clock;
+	t->wake_clock = t->since = m->clock;
 	t->waker = (int32_t)creator->who.tid;
 }
 

@@ -56,12 +56,20 @@ static void add_before_entry(struct task_summary *s, uint64_t t0, uint64_t t1)
 	s->since = entered;
 }
 
+/* A thread that was born before the window, and has not entered a CPU since. */
+static bool born_before(const struct task_summary *s, uint64_t t0)
+{
+	return s->use == TIME_NONE && s->since && s->since <= t0;
+}
+
 struct thread_stats summary_settle(const struct summary_thread *thread, uint64_t t0, uint64_t t1)
 {
 	struct task_summary s = thread->state;
 	uint64_t clock = thread->clock < t1 ? thread->clock : t1, wake, ns;
 	struct thread_stats line;
 
+	if (born_before(&s, t0))
+		s.use = TIME_RUNNABLE;
 	if (s.entered)
 		add_before_entry(&s, t0, t1);
 	wake = s.wake ? s.wake : s.woken;
@@ -327,7 +335,8 @@ static int add_living(const struct summary *summary, struct time_stats *stats)
 	for (size_t i = 0; i < summary->nalive; i++) {
 		const struct summary_thread *thread = &summary->alive[i];
 
-		if ((thread->state.use == TIME_NONE && !thread->state.entered) ||
+		if ((thread->state.use == TIME_NONE && !thread->state.entered &&
+		     !born_before(&thread->state, summary->t0)) ||
 		    thread->clock <= summary->t0)
 			continue;
 		line = summary_settle(thread, summary->t0, summary->t1);

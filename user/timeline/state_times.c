@@ -472,9 +472,14 @@ static int handle_task(struct state_times *times, unsigned number, const struct 
 		task->traced = false;
 	}
 	memcpy(task->comm, r->comm, sizeof(task->comm));
-	if (r->head.flags == TASK_BORN && !times->no_switches)
+	if (r->head.flags == TASK_BORN && !times->no_switches) {
 		task->traced = true;
-	else if (task->traced != !!(r->flags & TASK_FLAG_TRACED))
+		/* the life of a thread that is older than the window begins with the window */
+		if (task->state == TIME_NONE && r->head.clock <= times->t0) {
+			task->begin = r->head.clock;
+			set_state(task, TIME_RUNNABLE, r->head.clock);
+		}
+	} else if (task->traced != !!(r->flags & TASK_FLAG_TRACED))
 		change_traced(times, number, task, r, itself);
 	if (itself && tid_changed(task, r->tid))
 		change_tid(times, task, r->pid, r->tid, r->head.clock);
