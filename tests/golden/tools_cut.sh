@@ -40,7 +40,7 @@ same "a window" <<'END'
 39 VYc .1  :06:00:00:00:05:00:00:00:74:00
 39 VTc .1  :09:00:00:00:05:00:00:00
 39 OM[ .1  :01:00:00:00:00:00:00:00:00:00:00:00
-39 OHp .1
+39 OHp .1 :01:00:02:00:00:00
 60 OHw .1  :02:00:00:00
 60 OAs .1  :00:00:00:00
 65 OHr .1
@@ -75,6 +75,55 @@ cut_ --model kernel "$T/t"
 same "one model" < <("$B/bin/ovni-dump" -x -s "$T/t" | grep -v '  V..  ' |
 	sed 's/  loom.n.proc.[0-9]*.thread/ /; s/^ *//; s/ *$//')
 
+# What the whole trace knows of a time, and what it does not (it is in a gap, or a switch is missing),
+# is the same in a part that begins or ends there: by state and reason, and of the CPUs.
+make_trace "$T/w" <<'END'
+thread n 1 1 bpf.name="a" bpf.session.t0="0" bpf.session.t1="1000" bpf.session.lost="0" bpf.session.idle_known=true ovni.loom_cpus=[{"index":0,"phyid":0},{"index":1,"phyid":1}] bpf.session.cpus=[{"cpu":0,"index":0,"ns":{"unknown":"420","idle":"0","other":"0"}},{"cpu":1,"index":1,"ns":{"unknown":"50","idle":"150","other":"0"}}]
+0 OHx i32:0 i32:-1 u64:0
+300 OHp u16:1 i32:2 u64:200
+440 OHw i32:-2
+450 OHr
+600 OHp u16:11 i32:-1 u64:80
+700 OHw i32:-2 u64:180
+720 OHr u64:200
+800 OHp u16:6 i32:2
+800 OHw i32:-1
+830 OHr
+1000 OHe
+thread n 1 2 bpf.name="b" ovni.require={"ovni":"1.1.0","kernel":"1.0.0"}
+0 OHx i32:-1 i32:-1 u64:0
+0 OHp u16:0 i32:-1
+0 OHw i32:0
+100 OAs i32:1
+100 OHr
+400 OHp u16:3 i32:0
+760 OHw i32:1 u64:360
+760 OHr
+900 OHp u16:1 i32:0
+1000 OHw i32:0 u64:100
+1000 OAs i32:-1
+1000 OHr u64:100
+1000 OHe
+END
+times() { # TRACE [OPTION...]
+	report why --csv -n 0 "$@" | cut -d , -f 1,6,7,9 | sort
+	report cpu --csv -n 0 "$@" | cut -d , -f 1-4 | grep -v ',0$'
+}
+for from in 0 150 350 445 650 710 850; do
+	for to in 200 301 420 520 605 690 715 810 920; do
+		[ "$to" -gt "$from" ] || continue
+		cut_ --from $from --to "$to" "$T/w"
+		times "$T/w" --from $from --to "$to" >"$T/want"
+		times "$T/o" >"$T/got"
+		diff "$T/want" "$T/got" || fail "--from $from --to $to: the part is not the whole trace"
+		"$B/bin/ovni-check" --strict -q "$T/o" >"$T/said" || [ $? = 3 ] || fail "--from $from --to $to: not valid"
+	done
+done
+# Threads that are left out may have been on a CPU that then seems idle.
+cut_ --tid 2 "$T/w"
+report cpu --csv "$T/o" | grep idle | cut -d , -f 2-4 >"$T/got"
+printf '%s\n' '0,other threads or idle,580' '1,other threads or idle,510' | diff - "$T/got" || fail "idle CPUs of one thread"
+
 # One CPU: a thread is there while it is on it.
 make_trace "$T/u" <<'END'
 thread n 1 1
@@ -103,8 +152,8 @@ same "one CPU" <<'END'
 40 OHe .1
 60 OHx .1  :ff:ff:ff:ff:ff:ff:ff:ff:00:00:00:00:00:00:00:00
 60 OM= .1  :07:00:00:00:00:00:00:00:01:00:00:00
-60 OHp .1
-60 OHw .1
+60 OHp .1 :06:00:00:00:00:00
+60 OHw .1 :ff:ff:ff:ff
 60 OAs .1  :00:00:00:00
 60 OHr .1
 70 OHe .1

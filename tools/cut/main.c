@@ -4,7 +4,8 @@
  *
  * In: a trace, and a selection: a window of time, threads, processes, looms, CPUs, models; out: a
  * new, valid trace. A thread that lives where the part begins is entered there (its state, its CPU,
- * its open regions), and closed where the part ends.
+ * its open regions), and closed where the part ends. A state that the whole trace does not know
+ * there is not known in the part, either.
  * Invariant: the creation of a type or a task is never lost with its thread or its clock: it is
  * written into the stream of another thread of the same process.
  * Specification: models.md; event-mapping.md, "The thread state machine".
@@ -23,8 +24,9 @@
 #include "trace/base/text.h"
 #include "trace/catalog/catalog.h"
 #include "trace/ovni/player.h"
+#include "trace/states/cpu_time.h"
+#include "trace/states/intervals.h"
 #include "trace/states/open_regions.h"
-#include "trace/states/state_walk.h"
 
 struct options {
 	const char *path, *out;
@@ -106,6 +108,9 @@ struct cut_thread {
 	bool inside;	 /* its events are written */
 	bool on_virtual; /* in the new trace alone */
 	uint8_t idle[2]; /* value of the last VP? and 6P? in the new trace */
+	/* of the last OHp in the whole trace: the reason, the next thread, the call */
+	uint8_t left[EVENT_PAYLOAD_MAX], left_size;
+	uint64_t taken; /* offset of the first byte of its stream that is not applied */
 	uint8_t *buffer;
 	size_t size;
 };
@@ -133,9 +138,10 @@ struct cutter {
 	struct cut_thread *threads;
 	struct cut_process *processes;
 	size_t nprocesses;
-	struct state_walk *names; /* to find the thread of an OAr */
-	bool opened;		  /* the window */
-	bool marked, counted;	  /* a stream has the mark, and the numbers, of the whole part */
+	struct intervals intervals; /* the states in the whole trace */
+	struct cpu_times cpus;	    /* of the part, if the whole trace has some that are unknown */
+	bool opened;		    /* the window */
+	bool marked, counted;	    /* a stream has the mark, and the numbers, of the whole part */
 };
 
 /* Whether the event creates a type or a task, which belong to the process, not to the thread. */
@@ -225,7 +231,8 @@ struct adding {
 	struct cutter *cutter;
 	uint32_t stream;
 	int64_t clock;
-	bool create; /* pending creations follow the OHx */
+	bool create;	 /* pending creations follow the OHx */
+	int64_t unknown; /* ns, for the first event of a state */
 };
 
 /* Writes the events of one group. */
@@ -276,13 +283,48 @@ static int put_pending(struct cutter *c, uint32_t stream, int64_t clock,
 	return 0;
 }
 
+/* The payload of an added event of a state, which has none of its own: what the whole trace knows
+ * where a thread is entered, and the unknown time where it is closed. Returns its bytes. */
+static size_t state_payload(struct adding *a, uint32_t mcv, uint8_t payload[EVENT_PAYLOAD_MAX])
+{
+	static const uint8_t lost[6] = {OFF_CPU_LOST, 0, 0xff, 0xff, 0xff, 0xff};
+	const struct cut_thread *t = &a->cutter->threads[a->stream];
+	const struct interval_thread *state = &a->cutter->intervals.threads[a->stream];
+	int size = interval_payload_size(mcv);
+
+	if (a->unknown && size >= 0) {
+		/* no CPU (KCI), an unknown waker (OHw) */
+		memset(payload, mcv == MCV('K', 'C', 'I') ? 0xff : 0, (size_t)size);
+		memcpy(payload + size, &a->unknown, sizeof(a->unknown));
+		a->unknown = 0;
+		return (size_t)size + sizeof(a->unknown);
+	}
+	if (!a->create)
+		return 0;
+	if (mcv == MCV('O', 'H', 'p')) {
+		size_t known = state->lost ? sizeof(lost) : t->left_size;
+
+		memcpy(payload, state->lost ? lost : t->left, known);
+		return known;
+	}
+	if (mcv != MCV('O', 'H', 'w') || !state->interval.waker)
+		return 0;
+	memcpy(payload, &state->interval.waker, sizeof(state->interval.waker));
+	return sizeof(state->interval.waker);
+}
+
 static int add(void *arg, uint32_t mcv, const void *payload, size_t size)
 {
 	static const struct open_regions begun = {.thread.state = THREAD_STATE_RUNNING};
-	const struct adding *a = arg;
+	struct adding *a = arg;
 	uint8_t bytes[EVENT_SIZE_MAX], *idle = idle_of(&a->cutter->threads[a->stream], mcv);
+	uint8_t own[EVENT_PAYLOAD_MAX];
 	int err;
 
+	if (!size) {
+		size = state_payload(a, mcv, own);
+		payload = own;
+	}
 	if (idle && *idle == (uint8_t)mcv)
 		return 0;
 	if (idle)
@@ -314,7 +356,7 @@ static int enter(struct cutter *c, uint32_t stream, int64_t clock)
 {
 	struct cut_thread *t = &c->threads[stream];
 	struct cut_process *p = &c->processes[t->process];
-	struct adding adding = {c, stream, clock, true};
+	struct adding adding = {c, stream, clock, .create = true};
 	bool waits = false;
 
 	/* other threads of the process may need the creations at this clock: one earlier */
@@ -327,12 +369,48 @@ static int enter(struct cutter *c, uint32_t stream, int64_t clock)
 	return open_regions_enter(&t->regions, add, &adding, &t->on_virtual);
 }
 
+/* ns before `clock` for which the state of the thread is not known, by its events from there on, up
+ * to the one that tells: at most STREAM_PEEK bytes ahead. */
+static int64_t unknown_at(const struct cutter *c, uint32_t stream, int64_t clock)
+{
+	const struct interval_thread *t = &c->intervals.threads[stream];
+	const struct stream *s = &c->source->streams[stream];
+	const uint8_t *at = s->at, *end = stream_peek_end(s);
+	int64_t from = t->on ? t->interval.start : t->off_at;
+	bool lost = !t->on && t->lost;
+	struct event ev = s->ev;
+
+	if (stream_offset(s) < c->threads[stream].taken)
+		ev.size = 0; /* applied already */
+	while (!lost) {
+		bool kernel = ev.size && ev.model == 'K' && ev.category == 'C';
+		bool state = ev.size && ev.model == 'O' && ev.category == 'H' && ev.value != 'C';
+
+		if (kernel || (state && (!t->kernel || ev.value == 'e'))) {
+			int64_t known = interval_known_run(&ev, from);
+
+			if (t->on)
+				return known < clock ? clock_distance(known, clock) : 0;
+			lost = interval_unknown_ns(&ev) != 0;
+			if (lost || ev.value == 'r' || ev.value == 'I' || ev.value == 'e')
+				break;
+		}
+		if (event_decode(&ev, at, end) <= 0 || !ev.model)
+			break;
+		at += ev.size;
+	}
+	if (!lost)
+		return 0;
+	/* off its CPU a length stands for the whole stay */
+	return from < clock && from != INTERVAL_UNKNOWN ? clock_distance(from, clock) : 1;
+}
+
 /* Closes a copy: the regions of the whole trace continue. */
 static int leave(struct cutter *c, uint32_t stream, int64_t clock)
 {
 	struct cut_thread *t = &c->threads[stream];
 	struct open_regions copy = t->regions;
-	struct adding adding = {c, stream, clock, false};
+	struct adding adding = {c, stream, clock, .unknown = unknown_at(c, stream, clock)};
 	int err;
 
 	copy.open = malloc((copy.nopen + 1) * sizeof(*copy.open));
@@ -402,9 +480,9 @@ static int keep_creation(struct cutter *c, uint32_t stream, const uint8_t *bytes
 /* Applies an OAr; *write if the new trace can have it: its thread is there, on another CPU. */
 static int take_move(struct cutter *c, uint32_t stream, const struct event *ev, bool *write)
 {
-	int64_t target = ev->payload_size < 8
-				 ? -1
-				 : state_walk_find(c->names, stream, get_i32(ev->payload + 4));
+	int64_t target = ev->payload_size < 8 ? -1
+					      : state_walk_find(&c->intervals.walk, stream,
+								get_i32(ev->payload + 4));
 	int32_t cpu = ev->payload_size < 8 ? CPU_NONE : get_i32(ev->payload);
 	struct cut_thread *t;
 	int err = 0;
@@ -431,7 +509,7 @@ static int put_waking(struct cutter *c, uint32_t stream, const uint8_t *bytes,
 		      const struct event *ev)
 {
 	struct cut_thread *t = &c->threads[stream];
-	struct adding adding = {c, stream, ev->clock, false};
+	struct adding adding = {c, stream, ev->clock};
 	int32_t cpu = t->regions.thread.cpu;
 	int err;
 
@@ -511,6 +589,13 @@ static int apply(struct cutter *c, uint32_t stream, const struct event *ev, bool
 		return err;
 	if (open_regions_step(&t->regions, ev) == FAULT_NOMEM)
 		return -ENOMEM;
+	intervals_step(&c->intervals, stream, ev);
+	t->taken = stream_offset(&c->source->streams[stream]) + ev->size;
+	if (mcv == MCV('O', 'H', 'p') && ev->payload_size <= EVENT_PAYLOAD_MAX) {
+		t->left_size = interval_unknown_ns(ev) ? 6 : (uint8_t)ev->payload_size;
+		if (t->left_size)
+			memcpy(t->left, ev->payload, t->left_size);
+	}
 	return follow_cpu(c, stream, ev, write);
 }
 
@@ -618,12 +703,11 @@ static int cutter_run(struct cutter *c)
 	c->threads = calloc(n + 1, sizeof(*c->threads));
 	c->processes = calloc(n + 1, sizeof(*c->processes));
 	c->written = calloc(n + 1, sizeof(*c->written));
-	c->names = calloc(1, sizeof(*c->names));
-	if (!c->threads || !c->processes || !c->written || !c->names)
+	if (!c->threads || !c->processes || !c->written)
 		goto out;
-	err = state_walk_init(c->names, c->source);
+	err = intervals_init(&c->intervals, c->source);
 	if (err)
-		goto out;
+		return err; /* after a message */
 	group_streams(c);
 	err = walk(c);
 	if (err)
@@ -649,15 +733,84 @@ static void cutter_fini(struct cutter *c)
 		for (int k = 0; k < NGROUPS; k++)
 			bytes_free(&c->processes[i].pending[k]);
 	}
-	if (c->names)
-		state_walk_fini(c->names);
-	free(c->names);
+	intervals_fini(&c->intervals);
+	cpu_times_fini(&c->cpus);
 	free(c->threads);
 	free(c->processes);
 	free(c->written);
 }
 
 /* ---- metadata ---- */
+
+static int take_span(void *arg, const struct intervals *intervals, uint32_t stream, int32_t cpu,
+		     int64_t from, int64_t to)
+{
+	return cpu_times_add(arg, intervals, stream, cpu, from, to);
+}
+
+static int take_event(void *arg, const struct intervals *intervals, uint32_t stream,
+		      const struct event *ev)
+{
+	return cpu_times_step(arg, intervals, stream, ev);
+}
+
+/* Computes the times of the CPUs in the part, in a walk of its own, if a recorder counted them. */
+static int read_cpus(struct cutter *c)
+{
+	static const struct interval_listener listener = {.span = take_span, .event = take_event};
+	const struct source *source = c->source;
+	struct intervals intervals;
+	bool counted = false;
+	int err;
+
+	for (size_t i = 0; i < source->trace.nstreams && !counted; i++) {
+		struct json *meta = trace_metadata(&source->trace, i);
+
+		counted = json_first(json_get(meta, "bpf.session.cpus"));
+		json_free(meta);
+	}
+	if (!counted)
+		return 0;
+	for (size_t i = 0; i < source->trace.nstreams; i++)
+		stream_rewind(&source->streams[i]);
+	c->cpus.part = true;
+	c->cpus.first = c->filter->first;
+	c->cpus.last = c->filter->last;
+	err = intervals_walk(&intervals, source, &listener, &c->cpus);
+	if (!err)
+		err = cpu_times_finish(&c->cpus, &intervals);
+	intervals_fini(&intervals);
+	return err;
+}
+
+/* The times of the CPUs in the part. If threads are left out, idle times are not known. */
+static void correct_cpus(struct json *meta, const struct cutter *c, const char *loom)
+{
+	bool idle_known = cpu_times_idle_known(json_get(meta, "bpf.session"));
+	struct json *list;
+
+	for (size_t i = 0; i < c->source->trace.nstreams; i++)
+		idle_known &= c->filter->streams[i];
+	for (size_t i = 0; i < c->cpus.ncpus; i++)
+		if (!strcmp(c->cpus.cpus[i].loom, loom))
+			idle_known &= c->cpus.cpus[i].idle_known && !c->options->cpus;
+	list = json_put_array(meta, "bpf.session.cpus");
+	for (size_t i = 0; i < c->cpus.ncpus; i++) {
+		const struct cpu_time *from = &c->cpus.cpus[i];
+		struct json *cpu, *ns;
+
+		if (strcmp(from->loom, loom) != 0)
+			continue;
+		cpu = json_put_object(list, NULL);
+		json_put_int(cpu, "index", from->cpu);
+		ns = json_put_object(cpu, "ns");
+		json_put_i64(ns, "unknown", from->unknown);
+		json_put_i64(ns, "idle", idle_known ? from->idle : 0);
+		json_put_i64(ns, "other",
+			     idle_known ? from->other : clock_sum(from->other, from->idle));
+	}
+	json_put_bool(meta, "bpf.session.idle_known", idle_known);
+}
 
 /* Gives the session the counts of the part. A second session of the trace gets counts of 0. */
 static void correct_counts(struct json *meta, struct cutter *c)
@@ -676,7 +829,7 @@ static void correct_counts(struct json *meta, struct cutter *c)
 }
 
 /* Corrects the counts and the window of the recorder, which describe the whole trace. */
-static void correct_metadata(struct json *meta, struct cutter *c)
+static void correct_metadata(struct json *meta, struct cutter *c, const char *loom)
 {
 	uint64_t t0, t1;
 
@@ -687,7 +840,7 @@ static void correct_metadata(struct json *meta, struct cutter *c)
 	    t1 > (uint64_t)c->filter->last)
 		json_put_u64(meta, "bpf.session.t1", (uint64_t)c->filter->last);
 	if (json_get(meta, "bpf.session.cpus"))
-		json_put_array(meta, "bpf.session.cpus");
+		correct_cpus(meta, c, loom);
 	if (json_is_object(json_get(meta, "bpf.session.counts")))
 		correct_counts(meta, c);
 	whole_leave_stats(meta);
@@ -706,7 +859,7 @@ static int describe_stream(struct cutter *c, const bool *kept, size_t i)
 
 	if (!meta)
 		return -EINVAL;
-	correct_metadata(meta, c);
+	correct_metadata(meta, c, c->source->owners[i].loom ?: "");
 	rest.lost = 0; /* its session has that */
 	if (!c->marked)
 		whole_mark(meta, &rest);
@@ -755,6 +908,9 @@ static int run(struct options *options, struct source *source)
 	if (cutter.out_fd < 0)
 		return cutter.out_fd;
 	err = cutter_run(&cutter);
+	if (err)
+		goto out;
+	err = read_cpus(&cutter);
 	if (err)
 		goto out;
 	err = describe(&cutter);

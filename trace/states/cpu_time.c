@@ -316,7 +316,7 @@ static void cut_window(struct cpu_times *times)
 	for (size_t i = 0; i < times->ncpus; i++) {
 		struct cpu_time *cpu = &times->cpus[i];
 
-		cpu->idle_known &= !cpu->other && !cpu->unknown;
+		cpu->idle_known &= !cpu->other;
 		cpu->other = 0;
 		/* more than the gaps of threads: perhaps it was idle at the loss */
 		if (cpu->unknown > cpu->gaps_all)

@@ -162,28 +162,29 @@ static int handle_move(const struct walk *w, uint32_t stream, int64_t clock)
 	return err;
 }
 
-int64_t interval_unknown_ns(const struct event *ev)
+int interval_payload_size(uint32_t mcv)
 {
-	uint32_t size; /* of the payload without it */
-	uint64_t ns;
-
-	switch (event_mcv(ev)) {
+	switch (mcv) {
 	case MCV('O', 'H', 'p'):
 	case MCV('K', 'C', 'O'):
-		size = 6;
-		break;
+		return 6;
 	case MCV('O', 'H', 'w'):
 	case MCV('K', 'C', 'I'):
-		size = 4;
-		break;
+		return 4;
 	case MCV('O', 'H', 'r'):
 	case MCV('O', 'H', 'e'):
-		size = 0;
-		break;
-	default:
 		return 0;
+	default:
+		return -1;
 	}
-	if (ev->payload_size != size + sizeof(ns))
+}
+
+int64_t interval_unknown_ns(const struct event *ev)
+{
+	int size = interval_payload_size(event_mcv(ev));
+	uint64_t ns;
+
+	if (size < 0 || ev->payload_size != (uint32_t)size + sizeof(ns))
 		return 0;
 	ns = get_u64(ev->payload + size);
 	return ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
@@ -275,13 +276,9 @@ static int cut_open(const struct walk *w)
 	return 0;
 }
 
-int intervals_walk(struct intervals *intervals, const struct source *source,
-		   const struct interval_listener *listener, void *arg)
+int intervals_init(struct intervals *intervals, const struct source *source)
 {
-	struct walk walk = {intervals, listener, arg};
 	size_t n = source->trace.nstreams;
-	struct player player;
-	int err, step;
 
 	memset(intervals, 0, sizeof(*intervals));
 	intervals->source = source;
@@ -292,7 +289,25 @@ int intervals_walk(struct intervals *intervals, const struct source *source,
 		intervals->threads[i].interval.stream = (uint32_t)i;
 		intervals->threads[i].off_at = intervals->threads[i].woken_at = INTERVAL_UNKNOWN;
 	}
-	err = state_walk_init(&intervals->walk, source);
+	return state_walk_init(&intervals->walk, source);
+}
+
+void intervals_step(struct intervals *intervals, uint32_t stream, const struct event *ev)
+{
+	static const struct interval_listener none;
+
+	(void)take(&(struct walk){intervals, &none, NULL}, stream, ev);
+}
+
+int intervals_walk(struct intervals *intervals, const struct source *source,
+		   const struct interval_listener *listener, void *arg)
+{
+	struct walk walk = {intervals, listener, arg};
+	size_t n = source->trace.nstreams;
+	struct player player;
+	int err, step;
+
+	err = intervals_init(intervals, source);
 	if (err)
 		return err;
 	err = player_open(&player, source->streams, n, NULL, false);

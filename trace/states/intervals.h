@@ -77,6 +77,10 @@ struct intervals {
 	bool any;			 /* the trace has an event */
 };
 
+/* Bytes of the payload of an event OH? or KC? without the length of an unknown time before it; -1:
+ * it has no such length. */
+int interval_payload_size(uint32_t mcv);
+
 /* ns before an event OH? or KC? for which the state of the thread was not recorded; mostly 0. */
 int64_t interval_unknown_ns(const struct event *ev);
 
@@ -89,6 +93,13 @@ int64_t interval_known_run(const struct event *ev, int64_t start);
 int intervals_walk(struct intervals *intervals, const struct source *source,
 		   const struct interval_listener *listener, void *arg)
 	__attribute__((warn_unused_result));
+
+/* The same without a player: the caller plays the events. After intervals_init(), which returns 0
+ * or -ENOMEM after one message, intervals_fini() must follow. */
+int intervals_init(struct intervals *intervals, const struct source *source)
+	__attribute__((warn_unused_result));
+void intervals_step(struct intervals *intervals, uint32_t stream, const struct event *ev);
+
 void intervals_fini(struct intervals *intervals);
 
 #endif
