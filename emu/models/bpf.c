@@ -524,7 +524,7 @@ static int describe_calls(struct emulator *emu, struct bpf *bpf)
 
 		if (!(bpf->seen[value / 64] >> value % 64 & 1))
 			continue;
-		label = sleep_call_text(&call, (enum call_machine)(value / CALL_RANGE), NULL, 0,
+		label = sleep_call_text(&call, (enum call_machine)(value / CALL_RANGE), NULL, 0, 0,
 					false);
 		added = label ? ARRAY_ADD(bpf->call_labels, bpf->ncall_labels) : NULL;
 		if (!added) {

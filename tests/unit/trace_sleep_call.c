@@ -42,7 +42,7 @@ static void assert_text(uint16_t call, bool with_object, uint64_t object, enum c
 			const struct owner *owner, bool exact, const char *wanted)
 {
 	struct sleep_call c = {.call = call, .with_object = with_object, .object = object};
-	char *text = sleep_call_text(&c, machine, owner, 5 * S, exact);
+	char *text = sleep_call_text(&c, machine, owner, 5 * S, 5 * S, exact);
 
 	assert_string_equal(text, wanted);
 	free(text);
@@ -80,11 +80,14 @@ static void a_descriptor_is_named_only_where_its_readings_agree(void **state)
 	const struct owner owner = {.fds = fds, .nfds = 4};
 
 	(void)state;
-	assert_int_equal(sleep_call_descriptor(&owner, 3, 1 * S), 0);
-	assert_int_equal(sleep_call_descriptor(&owner, 3, 3 * S), -1); /* /a or /b */
-	assert_int_equal(sleep_call_descriptor(&owner, 3, 5 * S), 1);
-	assert_int_equal(sleep_call_descriptor(&owner, 3, 7 * S), -1); /* too long ago */
-	assert_int_equal(sleep_call_descriptor(&owner, 9, 5 * S), -1);
+	assert_int_equal(sleep_call_descriptor(&owner, 3, 1 * S, 1 * S), 0);
+	assert_int_equal(sleep_call_descriptor(&owner, 3, 3 * S, 3 * S), -1); /* /a or /b */
+	assert_int_equal(sleep_call_descriptor(&owner, 3, 5 * S, 5 * S), 1);
+	assert_int_equal(sleep_call_descriptor(&owner, 3, 7 * S, 7 * S), -1); /* too long ago */
+	assert_int_equal(sleep_call_descriptor(&owner, 9, 5 * S, 5 * S), -1);
+	assert_int_equal(sleep_call_descriptor(&owner, 3, 3 * S, 5 * S), 1); /* read meanwhile */
+	assert_int_equal(sleep_call_descriptor(&owner, 4, 0, 3 * S), -1);
+	assert_int_equal(sleep_call_descriptor(&owner, 4, 0, 4 * S), 2);
 	assert_text(0, true, 3, CALL_X86_64, &owner, false, "read(3 = /b)");
 	assert_text(0, true, 4, CALL_X86_64, &owner, false, "read(4 = eventfd)");
 	assert_text(0, true, 5, CALL_X86_64, &owner, false, "read(5 = /x\\x1b[31m)");

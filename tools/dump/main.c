@@ -349,7 +349,7 @@ static char *call_text(const struct dump *d, uint32_t stream, const struct event
 	if (call.call == CALL_UNKNOWN)
 		return NULL;
 	return sleep_call_text(&call, d->machines[stream], &d->source.owners[stream], ev->clock,
-			       true);
+			       ev->clock, true);
 }
 
 static void put_call(struct dump *d, uint32_t stream, const struct event *ev)

@@ -20,9 +20,9 @@
 #include "trace/base/text.h"
 
 static const struct report_kind *const kinds[] = {
-	&report_latency,  &report_preempt, &report_wake,     &report_timehist,
-	&report_cpu,	  &report_func,	   &report_counters, &report_overview,
-	&report_timeline, &report_why,	   &report_flame,    &report_critical,
+	&report_latency, &report_preempt,  &report_wake,     &report_timehist, &report_cpu,
+	&report_func,	 &report_counters, &report_overview, &report_timeline, &report_why,
+	&report_blocked, &report_flame,	   &report_critical,
 };
 #define ROWS_KEPT     3 /* of a terminal: head, rows left out, prompt */
 #define MOST_DEFAULT  UINT64_MAX
@@ -190,7 +190,7 @@ static const struct cli_option cli_options[] = {
 	 "only threads with such a name, as 'worker*'", NEEDS_THREADS},
 	{"by", 0, NULL, set_by, TO(by), "one row or table for each of these", .choices = by_names,
 	 .holds = has_groups,
-	 .rule = "only latency, preempt, why, func and flame take threads together"},
+	 .rule = "only latency, preempt, why, blocked, func and flame take threads together"},
 	{"loom", 0, "LOOM", filter_add_loom, TO(filter), "only this loom", .holds = selects_loom,
 	 .rule = "the report is of all looms"},
 	{"from", 0, "TIME", moment_option, TO(filter.from),
@@ -386,6 +386,7 @@ static const struct cli cli = {
 		 "  preempt   threads that ran while others waited for a CPU, and for how long\n"
 		 "  wake      wakers and woken threads, and how long the woken ones wait\n"
 		 "  why       time of each thread: running, waiting for a CPU, asleep, and why\n"
+		 "  blocked   sleeps by system call, file and waker\n"
 		 "  critical  why a thread ended no sooner: the chain of wakers, back in time\n"
 		 "  timehist  one line per run: end, CPU, thread, times, reason, next thread\n"
 		 "  timeline  CPUs and threads as text: when each ran, waited and slept\n"

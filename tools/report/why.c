@@ -5,21 +5,24 @@
  *   thread           state     reason     times      time  percent       max    max at  in
  *   worker (1204)    running                5310   1.904 s    40.11  4.001 ms  1.204410
  *   worker (1204)    runnable  preempted     310   1.204 s    25.36  9.812 ms  3.107231
- *   worker (1204)    asleep    io             12   1.102 s    23.22  91.10 ms  2.310021  read(3 =
- * /data)
+ *   worker (1204)    asleep    io             12   1.102 s    23.22  91.10 ms  2.310021  read(3)
  *
  * The rows of a thread add up to its life (thread_times.h); threads that want a CPU most come
  * first.
+ *
+ * report blocked: its sleeps alone, also by waker and by futex or process.
+ *
+ *   thread         state   reason    times      time  percent       max    max at  in       woken
+ * by worker (1204)  asleep  io           12   1.102 s    23.22  91.10 ms  2.310021  read(3)
+ * interrupt
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/report/reports.h"
-#include "trace/base/array.h"
-#include "trace/base/hash.h"
 #include "trace/base/log.h"
-#include "trace/analysis/thread_times.h"
+#include "trace/analysis/blocked.h"
 
 static const struct table_column columns[] = {
 	{"thread", "thread", CELL_TEXT, 16},
@@ -35,89 +38,38 @@ static const struct table_column columns[] = {
 	{"max", "max", CELL_DURATION, 10},
 	{"max_at", "max at", CELL_CLOCK, 10},
 	{"call", "in", CELL_TEXT, 0, SHOW_IF_ANY},
+	{"waker", "woken by", CELL_TEXT, 0}, /* of blocked alone */
 };
 #define NCOLUMNS (sizeof(columns) / sizeof(columns[0]))
 
-struct part { /* one use of the time of a group, in one call */
+struct part { /* one use of the time of a group, in one call, ended by one waker */
 	uint32_t group;
 	enum time_use use;
-	const char *call; /* "" for none, or not known */
-	struct time_stays stays;
-};
-
-struct call_stays { /* the sleeps of a thread in one call */
-	uint32_t stream;
-	enum time_use use;
-	char *call;
+	const char *call, *waker; /* "" for none, or not known */
 	struct time_stays stays;
 };
 
 struct why {
 	struct thread_times times;
-	enum call_machine *machines; /* of each stream */
-	struct call_stays *sleeps;
-	size_t nsleeps;
-	struct hash sleep_at; /* by stream and use, call, and descriptor */
+	struct blocked blocked;
 	const struct report *report;
-	bool no_memory;
+	const struct event *ev; /* the present one; NULL after the walk */
+	char **texts;		/* the call and the waker of each row of `blocked` */
 };
 
-static void add_stay(struct time_stays *to, const struct time_stays *stays)
-{
-	to->count += stays->count;
-	to->ns = clock_sum(to->ns, stays->ns);
-	if (stays->max > to->max) {
-		to->max = stays->max;
-		to->max_at = stays->max_at;
-	}
-}
-
-/* The sleeps of `stream` in the call; they are made at the first one. NULL: out of memory. */
-static struct call_stays *sleeps_in(struct why *why, uint32_t stream, enum time_use use,
-				    const struct sleep_call *call, int64_t since)
-{
-	const struct owner *owner = &why->report->source->owners[stream];
-	enum call_machine machine = why->machines[stream];
-	struct hash_key key = sleep_call_key(call, machine, owner, since);
-	struct call_stays *added;
-	uint32_t *at;
-
-	key.a = (uint64_t)stream << 32 | (uint32_t)use;
-	at = hash_at(&why->sleep_at, key);
-	if (!at)
-		return NULL;
-	if (*at != HASH_NONE)
-		return &why->sleeps[*at];
-	added = ARRAY_ADD(why->sleeps, why->nsleeps);
-	if (!added)
-		return NULL;
-	*added = (struct call_stays){.stream = stream, .use = use};
-	added->call = call->call == CALL_UNKNOWN
-			      ? strdup("")
-			      : sleep_call_text(call, machine, owner, since, false);
-	*at = (uint32_t)why->nsleeps - 1;
-	return added->call ? added : NULL;
-}
-
-/* A sleep ends: the interval before it says in which call it was. */
+/* A stay ends: the interval before it has the call of a sleep. */
 static void stay(void *arg, uint32_t stream, enum time_use use, int64_t begin, int64_t end)
 {
 	struct why *why = arg;
-	int64_t ns = clock_distance(begin, end);
-	const struct time_stays one = {.count = 1, .ns = ns, .max = ns, .max_at = begin};
-	struct call_stays *sleeps;
+	const struct filter *filter = why->report->filter;
+	bool cut = !why->ev || why->ev->clock > filter->last;
 
-	if (use < TIME_ASLEEP || use == TIME_LOST || why->no_memory ||
-	    !why->report->filter->streams[stream])
-		return;
-	sleeps = sleeps_in(why, stream, use, &why->report->intervals->threads[stream].interval.call,
-			   begin);
-	why->no_memory = !sleeps;
-	if (sleeps)
-		add_stay(&sleeps->stays, &one);
+	if (filter->streams[stream])
+		blocked_add(&why->blocked, why->report->intervals, stream, use, begin, end,
+			    cut ? NULL : why->ev);
 }
 
-static int init(struct report *report)
+static int begin(struct report *report, bool wakers)
 {
 	struct why *why = report->more;
 	int err = thread_times_init(&why->times, report->source, report->filter->first,
@@ -128,8 +80,12 @@ static int init(struct report *report)
 	why->report = report;
 	why->times.stay = stay;
 	why->times.arg = why;
-	why->machines = sleep_machines(report->source);
-	return why->machines ? 0 : -ENOMEM;
+	return blocked_init(&why->blocked, report->source, wakers);
+}
+
+static int init(struct report *report)
+{
+	return begin(report, false);
 }
 
 static int event(void *arg, const struct intervals *intervals, uint32_t stream,
@@ -139,8 +95,9 @@ static int event(void *arg, const struct intervals *intervals, uint32_t stream,
 	struct why *why = report->more;
 
 	report->intervals = intervals;
+	why->ev = ev;
 	thread_times_step(&why->times, intervals, stream, ev);
-	return why->no_memory ? log_no_memory("for the system calls of threads") : 0;
+	return why->blocked.no_memory ? log_no_memory("for the sleeps of threads") : 0;
 }
 
 /* ---- rows ---- */
@@ -157,7 +114,9 @@ static int by_call(const void *pa, const void *pb)
 		return a->group < b->group ? -1 : 1;
 	if (a->use != b->use)
 		return a->use < b->use ? -1 : 1;
-	return strcmp(a->call, b->call);
+	if (strcmp(a->call, b->call) != 0)
+		return strcmp(a->call, b->call);
+	return strcmp(a->waker, b->waker);
 }
 
 /* The group that wants a CPU most comes first, and its longest time. */
@@ -181,7 +140,7 @@ static int add_row(struct report *report, const struct part *part, const struct 
 {
 	const struct group *g = &report->groups.list[part->group];
 	const struct time_stays *stays = &part->stays;
-	union cell row[NCOLUMNS] = {{.text = NULL}};
+	union cell row[NCOLUMNS] = {{.text = NULL}}; /* why has no waker */
 
 	row[0].text = strdup(g->label);
 	row[1].number = g->tid;
@@ -196,7 +155,37 @@ static int add_row(struct report *report, const struct part *part, const struct 
 	row[10].number = stays->max;
 	row[11].number = report_clock(report->intervals, stays->max_at);
 	row[12].text = strdup(part->call);
+	if (report->kind == &report_blocked)
+		row[13].text = strdup(part->waker);
 	return table_add(&report->table, row);
+}
+
+/* Has the texts of all rows of `blocked`: two for each. */
+static int make_texts(struct report *report)
+{
+	struct why *why = report->more;
+	const struct blocked *blocked = &why->blocked;
+
+	why->texts = calloc(2 * blocked->nrows + 1, sizeof(*why->texts));
+	if (!why->texts)
+		return -ENOMEM;
+	for (size_t i = 0; i < blocked->nrows; i++) {
+		const struct blocked_row *row = &blocked->rows[i];
+		char **texts = &why->texts[2 * i];
+
+		texts[0] = blocked_call(blocked, row);
+		if (row->waker == 0)
+			texts[1] = strdup("");
+		else if (row->waker == BLOCKED_OPEN)
+			texts[1] = strdup("still asleep");
+		else if (row->waker == BLOCKED_MANY)
+			texts[1] = strdup("several");
+		else
+			texts[1] = tid_names_of_tid(&report->names, row->stream, row->waker);
+		if (!texts[0] || !texts[1])
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 /* The parts of all threads, of groups that may have several. Returns their number. */
@@ -205,19 +194,17 @@ static size_t collect(struct report *report, struct part *parts)
 	const struct why *why = report->more;
 	size_t n = 0;
 
-	for (uint32_t i = 0; i < report->source->trace.nstreams; i++) {
-		if (!report->filter->streams[i])
-			continue;
-		for (int use = 0; use < TIME_USES; use++)
-			if ((use < TIME_ASLEEP || use == TIME_LOST) &&
-			    why->times.threads[i].uses[use].count)
+	for (uint32_t i = 0; i < report->source->trace.nstreams; i++)
+		for (int use = 0; use < TIME_ASLEEP && report->filter->streams[i]; use++)
+			if (why->times.threads[i].uses[use].count)
 				parts[n++] = (struct part){report->groups.of[i], (enum time_use)use,
-							   "", why->times.threads[i].uses[use]};
+							   "", "", why->times.threads[i].uses[use]};
+	for (size_t i = 0; i < why->blocked.nrows; i++) {
+		const struct blocked_row *row = &why->blocked.rows[i];
+
+		parts[n++] = (struct part){report->groups.of[row->stream], row->use,
+					   why->texts[2 * i], why->texts[2 * i + 1], row->stays};
 	}
-	for (size_t i = 0; i < why->nsleeps; i++)
-		parts[n++] =
-			(struct part){report->groups.of[why->sleeps[i].stream], why->sleeps[i].use,
-				      why->sleeps[i].call, why->sleeps[i].stays};
 	return n;
 }
 
@@ -229,7 +216,7 @@ static size_t join(struct part *parts, size_t n)
 	qsort(parts, n, sizeof(*parts), by_call);
 	for (size_t i = 0; i < n; i++)
 		if (rows && !by_call(&parts[rows - 1], &parts[i]))
-			add_stay(&parts[rows - 1].stays, &parts[i].stays);
+			time_stays_add(&parts[rows - 1].stays, &parts[i].stays);
 		else
 			parts[rows++] = parts[i];
 	return rows;
@@ -243,10 +230,12 @@ static int rows(struct report *report)
 	int err = 0;
 	size_t n;
 
+	why->ev = NULL;
 	thread_times_finish(&why->times, report->intervals);
-	parts = calloc(report->source->trace.nstreams * (TIME_ASLEEP + 1) + why->nsleeps + 1,
+	blocked_finish(&why->blocked, report->intervals);
+	parts = calloc(report->source->trace.nstreams * TIME_ASLEEP + why->blocked.nrows + 1,
 		       sizeof(*parts));
-	if (!sums || !parts || why->no_memory) {
+	if (!sums || !parts || why->blocked.no_memory || make_texts(report)) {
 		err = -ENOMEM;
 		goto out;
 	}
@@ -260,7 +249,8 @@ static int rows(struct report *report)
 	}
 	qsort_r(parts, n, sizeof(*parts), by_time, sums);
 	for (size_t i = 0; i < n && !err; i++)
-		err = add_row(report, &parts[i], &sums[parts[i].group]);
+		if (!why->blocked.wakers || parts[i].use >= TIME_ASLEEP)
+			err = add_row(report, &parts[i], &sums[parts[i].group]);
 out:
 	free(parts);
 	free(sums);
@@ -271,21 +261,39 @@ static void release(struct report *report)
 {
 	struct why *why = report->more;
 
-	for (size_t i = 0; i < why->nsleeps; i++)
-		free(why->sleeps[i].call);
-	free(why->sleeps);
-	hash_free(&why->sleep_at);
-	free(why->machines);
+	for (size_t i = 0; why->texts && i < 2 * why->blocked.nrows; i++)
+		free(why->texts[i]);
+	free(why->texts);
+	blocked_fini(&why->blocked);
 	thread_times_fini(&why->times);
 }
 
 const struct report_kind report_why = {
 	.name = "why",
 	.columns = columns,
-	.ncolumns = NCOLUMNS,
+	.ncolumns = NCOLUMNS - 1,
 	.by = BY_THREAD,
 	.more = sizeof(struct why),
 	.init = init,
+	.listener = {.event = event},
+	.rows = rows,
+	.free = release,
+};
+
+static int init_blocked(struct report *report)
+{
+	return begin(report, true);
+}
+
+const struct report_kind report_blocked = {
+	.name = "blocked",
+	.columns = columns,
+	.ncolumns = NCOLUMNS,
+	.order = "time",
+	.names = true,
+	.by = BY_THREAD,
+	.more = sizeof(struct why),
+	.init = init_blocked,
 	.listener = {.event = event},
 	.rows = rows,
 	.free = release,

@@ -278,7 +278,7 @@ static uint32_t number_call(struct collect *c, const struct interval *interval)
 
 	if (call->call == CALL_UNKNOWN)
 		return 0;
-	key = sleep_call_key(call, machine, owner, interval->end);
+	key = sleep_call_key(call, machine, owner, interval->end, interval->end);
 	key.a = key.b ? (uint64_t)interval->stream << 32 : machine;
 	at = hash_at(&c->by_call, key);
 	if (!at)
@@ -287,7 +287,7 @@ static uint32_t number_call(struct collect *c, const struct interval *interval)
 		text = ARRAY_ADD(c->sleep_calls, c->nsleep_calls);
 		if (!text)
 			return UINT32_MAX;
-		*text = sleep_call_text(call, machine, owner, interval->end, false);
+		*text = sleep_call_text(call, machine, owner, interval->end, interval->end, false);
 		if (!*text)
 			return UINT32_MAX;
 		*at = (uint32_t)c->nsleep_calls;

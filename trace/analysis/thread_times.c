@@ -90,13 +90,8 @@ static void end_stay(const struct thread_times *times, uint32_t stream, int64_t 
 		times->stay(times->arg, stream, t->use, t->since, end);
 	if (times->unsummed)
 		goto out;
-	stays->count++;
-	stays->ns = clock_sum(stays->ns, ns);
+	time_stays_add(stays, &(struct time_stays){1, ns, ns, t->since});
 	t->classes[time_use_class(t->use)] = clock_sum(t->classes[time_use_class(t->use)], ns);
-	if (ns > stays->max) {
-		stays->max = ns;
-		stays->max_at = t->since;
-	}
 out:
 	t->since = end;
 }

@@ -42,6 +42,17 @@ struct time_stays {
 	int64_t ns, max, max_at; /* max_at: the clock at which the longest one began */
 };
 
+/* Adds one sum to another. */
+static inline void time_stays_add(struct time_stays *to, const struct time_stays *stays)
+{
+	to->count += stays->count;
+	to->ns = clock_sum(to->ns, stays->ns);
+	if (stays->max > to->max) {
+		to->max = stays->max;
+		to->max_at = stays->max_at;
+	}
+}
+
 struct thread_time { /* of one thread; the first line of the cache is touched at each change */
 	enum time_use use;	       /* the present one, */
 	int64_t since;		       /* and when it began */

@@ -27,7 +27,7 @@ struct sleep_call sleep_call_of(const struct event *ev)
 	return call;
 }
 
-int sleep_call_descriptor(const struct owner *owner, int32_t fd, int64_t clock)
+int sleep_call_descriptor(const struct owner *owner, int32_t fd, int64_t begin, int64_t end)
 {
 	const struct fd_name *fds = owner->fds;
 	int before = -1, after = -1;
@@ -35,16 +35,18 @@ int sleep_call_descriptor(const struct owner *owner, int32_t fd, int64_t clock)
 	for (size_t i = 0; i < owner->nfds; i++) {
 		if (fds[i].fd != fd)
 			continue;
-		if (fds[i].from <= clock && (before < 0 || fds[i].from >= fds[before].from))
+		if (fds[i].from <= begin && (before < 0 || fds[i].from >= fds[before].from))
 			before = (int)i;
-		if (fds[i].from > clock && (after < 0 || fds[i].from < fds[after].from))
+		if (fds[i].from > begin && (after < 0 || fds[i].from < fds[after].from))
 			after = (int)i;
 	}
-	if (before >= 0 && clock <= fds[before].to)
+	if (before >= 0 && begin <= fds[before].to)
 		return before;
-	if (before >= 0 && clock_distance(fds[before].to, clock) > SLEEP_NAME_NS)
+	if (after >= 0 && fds[after].from <= end)
+		return after;
+	if (before >= 0 && clock_distance(fds[before].to, begin) > SLEEP_NAME_NS)
 		before = -1;
-	if (after >= 0 && clock_distance(clock, fds[after].from) > SLEEP_NAME_NS)
+	if (after >= 0 && clock_distance(begin, fds[after].from) > SLEEP_NAME_NS)
 		after = -1;
 	if (before >= 0 && after >= 0)
 		return -1; /* two names, one after the other: which one is not known */
@@ -52,13 +54,14 @@ int sleep_call_descriptor(const struct owner *owner, int32_t fd, int64_t clock)
 }
 
 struct hash_key sleep_call_key(const struct sleep_call *call, enum call_machine machine,
-			       const struct owner *owner, int64_t clock)
+			       const struct owner *owner, int64_t begin, int64_t end)
 {
 	struct hash_key key = {.c = call->call};
 
 	if (call->with_object && call_object(machine, call->call) == CALL_OBJECT_FD)
 		key.b = (call->object & UINT32_MAX) << 32 | 1u << 31 |
-			(uint32_t)(sleep_call_descriptor(owner, (int32_t)call->object, clock) + 1);
+			(uint32_t)(sleep_call_descriptor(owner, (int32_t)call->object, begin, end) +
+				   1);
 	return key;
 }
 
@@ -79,7 +82,7 @@ static char *descriptor_text(const char *call, int32_t fd, const char *name)
 }
 
 char *sleep_call_text(const struct sleep_call *call, enum call_machine machine,
-		      const struct owner *owner, int64_t clock, bool exact)
+		      const struct owner *owner, int64_t begin, int64_t end, bool exact)
 {
 	const char *name = call_name(machine, call->call);
 	const char *table = call->call != CALL_NONE && call->call & CALL_32BIT ? "32-bit " : "";
@@ -94,7 +97,7 @@ char *sleep_call_text(const struct sleep_call *call, enum call_machine machine,
 		return xasprintf("%s%s", table, name);
 	switch (object) {
 	case CALL_OBJECT_FD:
-		at = sleep_call_descriptor(owner, fd, clock);
+		at = sleep_call_descriptor(owner, fd, begin, end);
 		text = descriptor_text(name, fd, at < 0 ? NULL : owner->fds[at].name);
 		if (!text)
 			return NULL;

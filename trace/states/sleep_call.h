@@ -3,9 +3,10 @@
  * sleep_call: the system call in which a thread sleeps, and what it waits for there.
  *
  * In: the payload of OHp and KCO, and the machine and `bpf.fds` of the metadata; out: "futex",
- * "read(3 = /etc/passwd)". A descriptor is named where it had that name in the reading before and
- * after the beginning of the sleep, or in the nearest one, at most SLEEP_NAME_NS away, if the
- * reading on the other side does not contradict. Otherwise only its number is known.
+ * "read(3 = /etc/passwd)". A descriptor is named where it was read during the sleep, where it had
+ * that name in the reading before and after the beginning of the sleep, or in the nearest one, at
+ * most SLEEP_NAME_NS away, if the reading on the other side does not contradict. Otherwise only its
+ * number is known.
  * Specification: event-mapping.md "The system call of a sleep".
  */
 #ifndef TRACE_STATES_SLEEP_CALL_H
@@ -29,19 +30,19 @@ struct sleep_call {
 /* Of an event OHp or KCO; of others, and where it was not recorded, the call is CALL_UNKNOWN. */
 struct sleep_call sleep_call_of(const struct event *ev);
 
-/* The name of the descriptor `fd` at `clock`: its index in owner->fds, or -1. */
-int sleep_call_descriptor(const struct owner *owner, int32_t fd, int64_t clock);
+/* The name of the descriptor `fd` in a sleep from `begin` to `end` (`begin` again, if it is not
+ * known): its index in owner->fds, or -1. */
+int sleep_call_descriptor(const struct owner *owner, int32_t fd, int64_t begin, int64_t end);
 
 /* Equal for the calls of sleeps of one thread that have the same text, without `exact`. The member
  * `a` is 0; `b` is 0 where the text is that of the call alone, on this machine. */
 struct hash_key sleep_call_key(const struct sleep_call *call, enum call_machine machine,
-			       const struct owner *owner, int64_t clock);
+			       const struct owner *owner, int64_t begin, int64_t end);
 
-/* The call of a sleep that begins at `clock` as text, with the address of a futex or a fault and
- * the process that it waits for if `exact`. For free(); NULL without memory. The call must be
- * known. */
+/* The call of such a sleep as text, with the address of a futex or a fault and the process that it
+ * waits for if `exact`. For free(); NULL without memory. The call must be known. */
 char *sleep_call_text(const struct sleep_call *call, enum call_machine machine,
-		      const struct owner *owner, int64_t clock, bool exact);
+		      const struct owner *owner, int64_t begin, int64_t end, bool exact);
 
 /* The machine of each stream, from the session of its loom; for free(). NULL after one message. */
 enum call_machine *sleep_machines(const struct source *source);

@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# ovni-report blocked: sleeps by reason, call, object and waker of a short trace, and of random schedules
+# (report_blocked.py); a thread that sleeps on more objects than it has rows; names of descriptors that a
+# terminal would obey.
+set -eu
+. "$S/tests/golden/tools_lib.sh"
+cd "$T"
+make_trace trace <<'END'
+thread n 1 1 bpf.name="a" bpf.session.machine="x86_64" bpf.fds=[{"fd":3,"name":"/data","from":1000,"to":9000}]
+1000 OHx i32:0 i32:-1 u64:0
+1100 OHp u16:3 i32:0 u16:74 u64:3
+1150 OHw i32:-2
+1150 OHr
+1200 OHp u16:3 i32:0 u16:74 u64:3
+1400 OHw i32:-2
+1400 OHr
+1500 OHp u16:1 i32:0 u16:202 u64:64
+1600 OHw i32:2
+1600 OHr
+1700 OHp u16:1 i32:0 u16:202 u64:128
+1790 OHw i32:2
+1900 OHr
+2000 OHp u16:1 i32:0 u16:35
+3000 OHw i32:0
+3000 OAs i32:-1
+3000 OHr
+3000 OHe
+thread n 1 2 bpf.name="b"
+1000 OHx i32:1 i32:-1 u64:0
+3000 OHe
+END
+report blocked --csv trace | cut -d , -f 2,6- >got || fail "blocked"
+cat >want <<'END'
+tid,state,reason,times,time,percent,max,max_at,call,waker
+1,asleep,sleeping,1,1000,50.000,1000,1000,nanosleep,still asleep
+1,asleep,io,2,250,12.500,200,200,fsync(3 = /data),interrupt
+1,asleep,sleeping,1,100,5.000,100,500,futex(0x40),b (2)
+1,asleep,sleeping,1,90,4.500,90,700,futex(0x80),b (2)
+END
+diff want got || fail "blocked"
+report blocked --top 1 trace >got || fail "text"
+grep -q '^a (1) .* nanosleep  *still asleep$' got || fail "text"
+report blocked --by comm trace >got || fail "by"
+
+# A thread that waits for 5,000 futexes has 1,024 rows for them, and one for the rest.
+python3 -c '
+print("thread n 1 1 bpf.session.machine=\"x86_64\"\n1 OHx i32:0 i32:-1 u64:0")
+for i in range(1, 5001):
+    print("%d OHp u16:1 i32:0 u16:202 u64:%d\n%d OHw i32:-2\n%d OHr" % (10 * i, 4 * i, 10 * i + 5, 10 * i + 5))
+print("60000 OHe")' | make_trace many
+report blocked --csv many >got || fail "many objects"
+[ "$(grep -c ',interrupt$' got)" = 1024 ] || fail "many objects: $(grep -c ',interrupt$' got) rows"
+grep -q ',asleep,sleeping,3976,19880,.*,futex,several$' got || fail "many objects: the rest"
+
+mkdir random
+python3 -B "$S/tests/golden/report_blocked.py" "$B/bin/ovni-report" "$T"

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace/analysis/blocked.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/base/log.h"
+
+struct blocked_thread {
+	uint32_t rows;
+	/* Its last sleep, if its waker is not known: the end of the recording ends it, too. */
+	enum time_use use; /* TIME_NONE: none */
+	struct sleep_call call;
+	int64_t begin, end;
+};
+
+int blocked_init(struct blocked *blocked, const struct source *source, bool wakers)
+{
+	size_t n = source->trace.nstreams;
+
+	*blocked = (struct blocked){.source = source, .wakers = wakers};
+	blocked->machines = sleep_machines(source);
+	if (!blocked->machines)
+		return -ENOMEM;
+	blocked->threads = calloc(n + 1, sizeof(*blocked->threads));
+	if (!blocked->threads)
+		return log_no_memory("for %zu threads of %s", n, source->trace.path);
+	for (size_t i = 0; i < n; i++)
+		blocked->threads[i].use = TIME_NONE;
+	return 0;
+}
+
+void blocked_fini(struct blocked *blocked)
+{
+	free(blocked->machines);
+	free(blocked->threads);
+	free(blocked->rows);
+	hash_free(&blocked->row_at);
+	memset(blocked, 0, sizeof(*blocked));
+}
+
+/* The row of such a sleep, which is made at the first one. NULL: out of memory. */
+static struct blocked_row *row_of(struct blocked *blocked, const struct blocked_row *like)
+{
+	struct blocked_thread *thread = &blocked->threads[like->stream];
+	const struct owner *owner = &blocked->source->owners[like->stream];
+	struct blocked_row row = *like;
+	struct hash_key key;
+	uint32_t *at;
+
+	if (thread->rows >= BLOCKED_ROWS) {
+		row.call.with_object = false;
+		row.waker = blocked->wakers ? BLOCKED_MANY : 0;
+	}
+	key = sleep_call_key(&row.call, blocked->machines[row.stream], owner, row.begin, row.end);
+	key.a = (uint64_t)row.stream << 32 | (uint32_t)row.waker;
+	key.c |= (uint32_t)row.use << 24 | (uint32_t)row.call.with_object << 16;
+	if (row.call.with_object && !key.b)
+		key.b = row.call.object;
+	at = hash_at(&blocked->row_at, key);
+	if (!at)
+		return NULL;
+	if (*at == HASH_NONE) {
+		struct blocked_row *added = ARRAY_ADD(blocked->rows, blocked->nrows);
+
+		if (!added)
+			return NULL;
+		*added = row;
+		*at = (uint32_t)(blocked->nrows - 1);
+		thread->rows++;
+	}
+	return &blocked->rows[*at];
+}
+
+static void add(struct blocked *blocked, struct blocked_row sleep)
+{
+	int64_t ns = clock_distance(sleep.begin, sleep.end);
+	const struct time_stays one = {.count = 1, .ns = ns, .max = ns, .max_at = sleep.begin};
+	struct blocked_row *row;
+
+	if (!blocked->wakers &&
+	    call_object(blocked->machines[sleep.stream], sleep.call.call) != CALL_OBJECT_FD)
+		sleep.call.with_object = false;
+	row = row_of(blocked, &sleep);
+	blocked->no_memory |= !row;
+	if (row)
+		time_stays_add(&row->stays, &one);
+}
+
+/* Adds the last sleep of a thread, of which the waker is not known. */
+static void add_last(struct blocked *blocked, uint32_t stream, int32_t waker)
+{
+	struct blocked_thread *thread = &blocked->threads[stream];
+
+	if (thread->use != TIME_NONE)
+		add(blocked, (struct blocked_row){.stream = stream,
+						  .use = thread->use,
+						  .waker = waker,
+						  .call = thread->call,
+						  .begin = thread->begin,
+						  .end = thread->end});
+	thread->use = TIME_NONE;
+}
+
+void blocked_add(struct blocked *blocked, const struct intervals *intervals, uint32_t stream,
+		 enum time_use use, int64_t begin, int64_t end, const struct event *ev)
+{
+	struct blocked_thread *thread = &blocked->threads[stream];
+	const struct interval *interval = &intervals->threads[stream].interval;
+	struct blocked_row sleep = {.stream = stream, .use = use, .begin = begin, .end = end};
+
+	if (use < TIME_ASLEEP || use >= TIME_USES || blocked->no_memory)
+		return;
+	sleep.call.call = CALL_UNKNOWN;
+	if (use != TIME_LOST)
+		sleep.call = interval->call;
+	add_last(blocked, stream, 0);
+	if (!blocked->wakers || use == TIME_LOST) {
+		add(blocked, sleep);
+		return;
+	}
+	/* only a sleep that is known to its end ends by the wake-up */
+	if (ev && ev->model == 'O' && ev->value == 'w' && ev->clock <= end)
+		sleep.waker = interval->waker;
+	if (sleep.waker == BLOCKED_OPEN || sleep.waker == BLOCKED_MANY)
+		sleep.waker = 0;
+	if (!ev)
+		sleep.waker = BLOCKED_OPEN;
+	if (sleep.waker) {
+		add(blocked, sleep);
+		return;
+	}
+	*thread = (struct blocked_thread){
+		.rows = thread->rows, .use = use, .call = sleep.call, .begin = begin, .end = end};
+}
+
+void blocked_finish(struct blocked *blocked, const struct intervals *intervals)
+{
+	for (uint32_t i = 0; i < blocked->source->trace.nstreams; i++)
+		add_last(blocked, i, blocked->threads[i].end >= intervals->last ? BLOCKED_OPEN : 0);
+}
+
+char *blocked_call(const struct blocked *blocked, const struct blocked_row *row)
+{
+	if (row->call.call == CALL_UNKNOWN)
+		return strdup("");
+	return sleep_call_text(&row->call, blocked->machines[row->stream],
+			       &blocked->source->owners[row->stream], row->begin, row->end, true);
+}

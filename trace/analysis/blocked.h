@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * blocked: the sleeps of each thread by reason, system call, descriptor or other object, and waker.
+ *
+ * In: the stays of thread_times.h during a walk (intervals.h); out: rows. Invariant: the rows of a
+ * thread add up to the time in which it neither ran nor waited for a CPU, in ns, the time for which
+ * its state is not known included. A thread has BLOCKED_ROWS rows with objects and wakers; later
+ * combinations go without, so that memory follows threads.
+ * Specification: why.md, part B; event-mapping.md "The system call of a sleep".
+ */
+#ifndef TRACE_ANALYSIS_BLOCKED_H
+#define TRACE_ANALYSIS_BLOCKED_H
+
+#include "trace/analysis/thread_times.h"
+#include "trace/base/hash.h"
+#include "trace/states/sleep_call.h"
+
+#define BLOCKED_ROWS 1024 /* of a thread, with objects and wakers */
+
+/* Beside a tid, 0 (not known) and -2 (an interrupt). */
+#define BLOCKED_OPEN INT32_MIN	     /* still asleep when the trace, or the part of it, ends */
+#define BLOCKED_MANY (INT32_MIN + 1) /* more than BLOCKED_ROWS */
+
+struct blocked_row {
+	uint32_t stream;
+	enum time_use use; /* TIME_ASLEEP + reason, or TIME_LOST */
+	int32_t waker;	   /* tid, or one of those above */
+	struct sleep_call call;
+	int64_t begin, end; /* of the first sleep, for the name of the descriptor */
+	struct time_stays stays;
+};
+
+struct blocked {
+	const struct source *source;
+	enum call_machine *machines; /* of each stream */
+	struct blocked_row *rows;
+	size_t nrows;
+	struct blocked_thread *threads; /* of each stream; private */
+	struct hash row_at;
+	bool wakers; /* rows also differ by waker, and by objects that are no descriptors */
+	bool no_memory;
+};
+
+/* Returns 0, or -ENOMEM after one message; blocked_fini() must follow in both cases. */
+int blocked_init(struct blocked *blocked, const struct source *source, bool wakers)
+	__attribute__((warn_unused_result));
+
+/* A stay ends, at the event `ev` of the thread; NULL: at the end of the trace. Stays in which the
+ * thread ran or waited for a CPU are left out. */
+void blocked_add(struct blocked *blocked, const struct intervals *intervals, uint32_t stream,
+		 enum time_use use, int64_t begin, int64_t end, const struct event *ev);
+
+/* After the walk. */
+void blocked_finish(struct blocked *blocked, const struct intervals *intervals);
+
+/* "read(3 = /data)", "" if the call is not known. For free(); NULL without memory. */
+char *blocked_call(const struct blocked *blocked, const struct blocked_row *row);
+
+void blocked_fini(struct blocked *blocked);
+
+#endif
