@@ -24,7 +24,7 @@
 
 #include "trace/base/off_cpu.h"
 
-#define RECORD_VERSION	 4
+#define RECORD_VERSION	 5
 #define RECORD_COMM_SIZE 16 /* of the kernel, its NUL included */
 
 enum record_kind {
@@ -142,6 +142,18 @@ struct record_task {
 	char comm[RECORD_COMM_SIZE];
 };
 _Static_assert(sizeof(struct record_task) == 80, "wire size");
+
+/*
+ * TASK_ITERATED, read from the iterator: with the system call of a task that sleeps, as in struct
+ * record_switch_call (--why=call). CALL_UNKNOWN: it does not, or is a kernel thread.
+ */
+struct record_iterated {
+	struct record_task task;
+	__u64 object;
+	__u16 call;
+	__u16 pad[3];
+};
+_Static_assert(sizeof(struct record_iterated) == 96, "wire size");
 
 struct record_exit {
 	struct record_head head;

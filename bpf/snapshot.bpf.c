@@ -99,11 +99,29 @@ static __always_inline __u64 pending_wakeup(struct task_struct *task,
 	return wakeup_clock(task, queued, slept, task_state->delay);
 }
 
+/* The system call of a task that sleeps, if it does all the time while its registers are read. */
+static __always_inline __u16 call_of_sleep(struct task_struct *task, __u64 *object)
+{
+	__u64 switches = task->nvcsw + task->nivcsw;
+	__u32 state = kernel_task_state(task);
+	__u16 call;
+
+	if (!settings.calls || kernel_is_kthread(task) || !state ||
+	    state & (STATE_STOPPED | STATE_TRACED) || kernel_on_cpu(task))
+		return CALL_UNKNOWN;
+	call = kernel_call(task, object);
+	barrier();
+	if (kernel_on_cpu(task) || kernel_task_state(task) != state ||
+	    task->nvcsw + task->nivcsw != switches)
+		return CALL_UNKNOWN;
+	return call;
+}
+
 SEC("iter/task")
 int iterate_tasks(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
-	struct record_task record = {};
+	struct record_iterated record = {};
 	struct task_state *task_state;
 	__u32 state;
 
@@ -112,21 +130,23 @@ int iterate_tasks(struct bpf_iter__task *ctx)
 		return 0;
 	if (settings.registers)
 		stack_bytes = kernel_stack_bytes(task);
-	bpf_probe_read_kernel_str(record.comm, sizeof(record.comm), task->comm);
+	bpf_probe_read_kernel_str(record.task.comm, sizeof(record.task.comm), task->comm);
 	state = kernel_task_state(task);
 	if (iterator_marks && target_named(task))
-		task_state = mark_existing(task, record.comm, &state);
+		task_state = mark_existing(task, record.task.comm, &state);
 	else
 		task_state = bpf_task_storage_get(&tasks, task, 0, 0);
-	task_fill(&record, TASK_ITERATED, 0, task, task_state);
-	bpf_probe_read_kernel_str(record.comm, sizeof(record.comm), task->comm);
-	record.head.kind = RECORD_TASK;
-	record.state = state;
-	record.on_cpu = kernel_on_cpu(task);
+	task_fill(&record.task, TASK_ITERATED, 0, task, task_state);
+	bpf_probe_read_kernel_str(record.task.comm, sizeof(record.task.comm), task->comm);
+	record.task.head.kind = RECORD_TASK;
+	record.task.state = state;
+	record.task.on_cpu = kernel_on_cpu(task);
 	if (task_state) {
-		record.wake_clock = pending_wakeup(task, task_state);
-		record.waker_tid = record.wake_clock ? task_state->waker_tid : WAKER_UNKNOWN;
+		record.task.wake_clock = pending_wakeup(task, task_state);
+		record.task.waker_tid =
+			record.task.wake_clock ? task_state->waker_tid : WAKER_UNKNOWN;
 	}
+	record.call = call_of_sleep(task, &record.object);
 	bpf_seq_write(ctx->meta->seq, &record, sizeof(record));
 	return 0;
 }

@@ -171,6 +171,7 @@ struct settings {
 	__u32 cpu_list;	     /* -C: look at cpu_state.recorded */
 	__u32 interrupts;    /* the programs that keep cpu_state.interrupt are attached */
 	__u32 registers;     /* the saved registers of a task can be read */
+	__u32 calls;	     /* the system calls of sleeps are recorded (--why=call) */
 	__u32 hidden_pid;    /* this process is never traced (--no-self); 0: none */
 	__u32 pid_namespace; /* that the targets and hidden_pid are counted in; 0: the initial one
 			      */

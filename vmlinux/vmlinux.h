@@ -150,6 +150,8 @@ struct task_struct {
 	int exit_code;
 	unsigned int in_iowait : 1;
 	struct sched_info sched_info;
+	unsigned long nvcsw;
+	unsigned long nivcsw;
 	int pid;
 	int tgid;
 	struct task_struct *real_parent;

@@ -311,8 +311,10 @@ int snapshot_tasks(const struct bpf_load *bpf, bool mark, struct snapshot_tasks 
 	if (!tasks->tasks)
 		return -ENOMEM;
 	for (unsigned id = 1; id <= m.nthreads; id++) {
-		struct record_task *r = &tasks->tasks[tasks->ntasks++];
+		struct record_iterated *found = &tasks->tasks[tasks->ntasks++];
+		struct record_task *r = &found->task;
 
+		found->call = CALL_UNKNOWN;
 		r->head.kind = RECORD_TASK;
 		r->head.flags = TASK_ITERATED;
 		r->id = id;
@@ -324,7 +326,7 @@ int snapshot_tasks(const struct bpf_load *bpf, bool mark, struct snapshot_tasks 
 		snprintf(r->comm, sizeof(r->comm), "thread %u", id);
 	}
 	for (unsigned i = 0; i < m.ncpus; i++)
-		tasks->tasks[m.cpus[i].on - 1].state = 0;
+		tasks->tasks[m.cpus[i].on - 1].task.state = 0;
 	return 0;
 }
 
@@ -456,7 +458,7 @@ int main(int argc, char **argv)
 	if (!m.drain.times || event_counts_open(&counts, &m.bpf, rings))
 		return 1;
 	for (size_t i = 0; i < tasks.ntasks; i++)
-		if (state_times_task(m.drain.times, &tasks.tasks[i]))
+		if (state_times_task(m.drain.times, &tasks.tasks[i].task))
 			return 1;
 	if (sink_open(&sink, &options) || sink_begin(&sink, t0, &begin_edge, &tasks))
 		return 1;

@@ -261,6 +261,26 @@ static void a_sleep_has_its_system_call(void **state)
 		     "1 0 7\n1 35\n4\n6\n1 35\n2 65535 4198400\n1 32797\n1\n");
 }
 
+/* The iterator has seen a and b asleep; b fell asleep again before the window. */
+static void a_thread_asleep_when_the_window_opens_has_its_system_call(void **state)
+{
+	(void)state;
+	open_with((struct timeline_options){0});
+	iterated(a, 1, 0, 0);
+	iterated(b, 1, 0, 0);
+	timeline_sleeps_in(kit.timeline, a.id, 0, 7);
+	timeline_sleeps_in(kit.timeline, b.id, 0, 7);
+	timeline_sleeps_in(kit.timeline, 99, 0, 7); /* no such task */
+	snapshot(0, T0 - 30, idle);
+	give(0, T0 - 20, idle, 0, b);
+	give_call(0, T0 - 10, b, OFF_CPU_SLEEPING, idle, 202, 64);
+	give_woken(0, 1500, idle, 0, a, 1400, 77);
+	give(0, 1600, a, OFF_CPU_SLEEPING, b);
+	close_kit(2000, 0);
+	assert_calls("loom.node/proc.10/thread.20", "0 0 7\n1\n");
+	assert_calls("loom.node/proc.10/thread.30", "0 202 64\n");
+}
+
 static void a_call_that_goes_on_after_a_loss_has_its_own_number(void **state)
 {
 	struct record_switch r = rec_switch(1300, idle, 0, a);
@@ -546,6 +566,7 @@ int main(void)
 		TEST(a_move_while_it_waits_has_its_own_clock),
 		TEST(every_way_to_leave_has_its_number),
 		TEST(a_sleep_has_its_system_call),
+		TEST(a_thread_asleep_when_the_window_opens_has_its_system_call),
 		TEST(a_call_that_goes_on_after_a_loss_has_its_own_number),
 		TEST(a_wake_up_has_its_own_clock_and_waker),
 		TEST(without_a_wake_up_seen_it_is_at_the_switch),

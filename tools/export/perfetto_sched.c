@@ -542,16 +542,10 @@ void perfetto_sched_enter(struct perfetto_sched *s, uint32_t stream, uint32_t at
 static struct hash_key call_key(const struct perfetto_sched *s, uint32_t stream,
 				const struct sleep_call *call, int64_t clock)
 {
-	struct hash_key key = {.a = s->subjects->threads[stream].loom, .c = call->call};
-	int32_t fd = (int32_t)call->object;
-	int at;
+	struct hash_key key = sleep_call_key(call, s->machines[stream],
+					     &s->subjects->source->owners[stream], clock, clock);
 
-	if (!call->with_object || call_object(s->machines[stream], call->call) != CALL_OBJECT_FD)
-		return key;
-	at = sleep_call_descriptor(&s->subjects->source->owners[stream], fd, clock);
-	if (at >= 0)
-		key.a = (uint64_t)(stream + 1ull) << 32 | (uint32_t)at;
-	key.b = 1ull << 32 | (uint32_t)fd;
+	key.a = key.b ? (uint64_t)(stream + 1ull) << 32 : s->subjects->threads[stream].loom;
 	return key;
 }
 
@@ -568,7 +562,7 @@ static uint32_t call_number(struct perfetto_sched *s, uint32_t stream,
 	if (at && *at != HASH_NONE)
 		return *at;
 	text = at ? sleep_call_text(call, s->machines[stream], &s->subjects->source->owners[stream],
-				    clock, false)
+				    clock, clock, false)
 		  : NULL;
 	if (!text) {
 		s->lack = true;

@@ -192,7 +192,8 @@ static int put_interval(struct tables *t, uint32_t stream, enum time_use use, in
 		return 0;
 	if (use >= TIME_ASLEEP && use != TIME_LOST && call->call != CALL_UNKNOWN) {
 		text = sleep_call_text(call, t->machines[stream],
-				       &t->request->source->owners[stream], clip(t, begin), false);
+				       &t->request->source->owners[stream], clip(t, begin),
+				       clip(t, end), false);
 		if (!text)
 			return lack(t, "the system calls of threads");
 		row[INTERVAL_CALL].text = text;

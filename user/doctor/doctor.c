@@ -333,6 +333,14 @@ static void check_yields(const struct machine *m, struct finding *f)
 		   "they differ with Linux 5.15 or newer on x86-64");
 }
 
+static void check_calls(const struct machine *m, struct finding *f)
+{
+	check_lack(m, f, m->yields_unknown,
+		   m->yields_unknown ? "not recorded on this kernel"
+				     : "recorded, with files where you may read /proc/PID/fd",
+		   "Linux 5.15 or newer shows the registers of a sleeping thread");
+}
+
 static void check_interrupts(const struct machine *m, struct finding *f)
 {
 	check_lack(m, f, m->interrupts_unknown,
@@ -435,6 +443,7 @@ static const struct {
 	{"buffers", check_rings},
 	{"scheduling", check_sched},
 	{"yields", check_yields},
+	{"calls of sleeps", check_calls},
 	{"interrupts", check_interrupts},
 	{"quotas", check_throttled},
 	{"wake-ups", check_wakeups},

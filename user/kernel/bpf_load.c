@@ -102,6 +102,7 @@ static int set_constants(struct bpf_load *bpf, const struct options *options)
 		.cpu_list = options->cpu_list,
 		.interrupts = !bpf->interrupts_unknown,
 		.registers = !bpf->yields_unknown,
+		.calls = bpf->calls,
 		.hidden_pid = options->self ? 0 : (__u32)getpid(),
 		.pid_namespace = pid_namespace(),
 		.max_rate = options->max_rate,

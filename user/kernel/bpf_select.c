@@ -374,6 +374,7 @@ int programs_choose(struct bpf_load *bpf, const struct options *options)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
 	const char *switches;
+	bool can_calls;
 	unsigned can;
 	int err = 0;
 
@@ -401,12 +402,13 @@ int programs_choose(struct bpf_load *bpf, const struct options *options)
 	bpf->yields_unknown = true;
 #endif
 	can = conditions(options, btf);
-	bpf->calls = options->mode == MODE_FULL && options->kinds & KIND(SWITCH) &&
-		     options->why == WHY_CALL && !bpf->yields_unknown;
+	can_calls = options->mode == MODE_FULL && options->kinds & KIND(SWITCH) &&
+		    options->why == WHY_CALL;
+	bpf->calls = can_calls && !bpf->yields_unknown;
 	can |= bpf->calls ? CAN_CALLS : 0;
-	if (options->why == WHY_CALL && bpf->yields_unknown)
-		log_warn("--why=call: this kernel does not show the registers of a sleeping thread "
-			 "(Linux 5.15 or newer does): no system calls are recorded");
+	if (can_calls && bpf->yields_unknown)
+		log_warn("this kernel does not show the registers of a sleeping thread (Linux 5.15 "
+			 "or newer does): no system calls are recorded");
 	bpf->lazy_summary = can & CAN_LAZY;
 	bpf->wakeup_from_sched_info = can & (CAN_LAZY | CAN_SCHED_WAKEUPS);
 	switches = switch_variant(options->mode, can);

@@ -24,7 +24,7 @@ int snapshot_take(const struct bpf_load *bpf, unsigned cpu, enum snapshot_phase 
 		  uint64_t *clock) __attribute__((warn_unused_result));
 
 struct snapshot_tasks {
-	struct record_task *tasks; /* ntasks of them */
+	struct record_iterated *tasks; /* ntasks of them */
 	size_t ntasks;
 };
 

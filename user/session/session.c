@@ -395,7 +395,7 @@ static int open_times(struct recorder *r)
 	if (!r->drain.times)
 		goto no_memory;
 	for (size_t i = 0; i < r->tasks.ntasks; i++)
-		if (state_times_task(r->drain.times, &r->tasks.tasks[i]))
+		if (state_times_task(r->drain.times, &r->tasks.tasks[i].task))
 			goto no_memory;
 	return 0;
 no_memory:
@@ -830,7 +830,7 @@ static int read_times(struct recorder *r)
 	if (r->options->mode != MODE_FULL)
 		return summary_end(&r->summary, &r->times);
 	for (size_t i = 0; i < r->tasks.ntasks; i++) {
-		err = state_times_task(r->drain.times, &r->tasks.tasks[i]);
+		err = state_times_task(r->drain.times, &r->tasks.tasks[i].task);
 		if (err)
 			goto no_memory;
 	}

@@ -80,7 +80,7 @@ int flight_init(struct flight *flight, const struct flight_options *options, uin
 	if (err)
 		return err == -ENOMEM ? log_no_memory("for the flight recorder") : err;
 	for (size_t i = 0; tasks && i < tasks->ntasks; i++) {
-		err = trigger_task(&flight->trigger, &tasks->tasks[i]);
+		err = trigger_task(&flight->trigger, &tasks->tasks[i].task);
 		if (err)
 			return err;
 	}

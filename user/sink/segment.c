@@ -127,9 +127,12 @@ int segment_add_tasks(struct timeline *timeline, const struct snapshot_tasks *ta
 	int err;
 
 	for (size_t i = 0; tasks && i < tasks->ntasks; i++) {
-		err = timeline_iterated(timeline, &tasks->tasks[i]);
+		const struct record_iterated *found = &tasks->tasks[i];
+
+		err = timeline_iterated(timeline, &found->task);
 		if (err)
 			return err;
+		timeline_sleeps_in(timeline, found->task.id, found->call, found->object);
 	}
 	return 0;
 }

@@ -40,7 +40,7 @@ int emit_execute(struct timeline *tl, struct task *task, int32_t cpu, uint64_t c
 
 int emit_bind(struct timeline *tl, struct task *task, uint64_t clock, bool before)
 {
-	bool runnable = task->flags & TASK_RUNNABLE;
+	bool runnable = task->flags & TASK_RUNNABLE, in_call;
 	uint64_t known = task->known;
 	int err = threads_bind(tl->threads, task);
 
@@ -59,8 +59,10 @@ int emit_bind(struct timeline *tl, struct task *task, uint64_t clock, bool befor
 	err = emit_execute(tl, task, -1, tl->options.t0);
 	if (err)
 		return err;
-	err = emit_leave(tl, task, tl->options.t0, OFF_CPU_UNKNOWN, -1,
-			 !runnable && task->call != CALL_UNKNOWN);
+	in_call = !runnable && task->call != CALL_UNKNOWN;
+	err = emit_leave(tl, task, tl->options.t0, OFF_CPU_UNKNOWN, -1, in_call);
+	if (in_call && call_object(tl->threads->machine, task->call) == CALL_OBJECT_FD)
+		threads_sleep_on(tl->threads, task, task->object, tl->options.t0);
 	if (!err && runnable && !tl->options.kernel_model) {
 		err = task_room(tl->threads, task);
 		if (!err)

@@ -1085,6 +1085,16 @@ int timeline_iterated(struct timeline *tl, const struct record_task *r)
 	return tl->error = tl->stopped ? iterated_after(tl, r) : iterated_before(tl, r);
 }
 
+void timeline_sleeps_in(struct timeline *tl, uint32_t id, uint16_t call, uint64_t object)
+{
+	struct task *task = tl->error || tl->stopped ? NULL : threads_task(tl->threads, id);
+
+	if (!task || !task->id || task->thread || !(task->flags & TASK_BEFORE))
+		return;
+	task->call = call;
+	task->object = object;
+}
+
 /* ---- the end ---- */
 
 static int close_task(struct timeline *tl, struct task *task)

@@ -72,6 +72,10 @@ void timeline_free(struct timeline *timeline);
  * which task runs. */
 int timeline_iterated(struct timeline *timeline, const struct record_task *task);
 
+/* Before t0, after timeline_iterated(): the task `id` sleeps in this system call, as struct
+ * record_iterated has it. */
+void timeline_sleeps_in(struct timeline *timeline, uint32_t id, uint16_t call, uint64_t object);
+
 /*
  * Takes in the next record, which came from the ring of kernel CPU `cpu`. Returns 0, or
  * -errno (no memory, or the writer has failed) after which the caller may only
