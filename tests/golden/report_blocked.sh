@@ -54,5 +54,33 @@ report blocked --csv many >got || fail "many objects"
 [ "$(grep -c ',interrupt$' got)" = 1024 ] || fail "many objects: $(grep -c ',interrupt$' got) rows"
 grep -q ',asleep,sleeping,3976,19880,.*,futex,several$' got || fail "many objects: the rest"
 
+# The overview names the call of most of the uninterruptible sleep.
+make_trace long <<'END'
+thread n 1 1 bpf.name="a" bpf.session.machine="x86_64" bpf.fds=[{"fd":3,"name":"/data","from":0,"to":9000000000}]
+1000000000 OHx i32:0 i32:-1 u64:0
+1100000000 OHp u16:3 i32:0 u16:74 u64:3
+1300000000 OHw i32:-2
+1300000000 OHr
+1400000000 OHp u16:3 i32:0 u16:0 u64:3
+1450000000 OHw i32:-2
+1450000000 OHr
+1500000000 OHp u16:3 i32:0 u16:74 u64:3
+1700000000 OHw i32:-2
+1700000000 OHr
+1800000000 OHp u16:2 i32:0 u16:58
+1900000000 OHw i32:-2
+1900000000 OHr
+2000000000 OHe
+END
+report --json long >got || fail "overview"
+python3 - got <<'END' || fail "overview"
+import json, sys
+findings = {f["kind"]: f for f in json.load(open(sys.argv[1]))["findings"]}
+assert findings["io"]["call"] == "fsync(3 = /data)" and findings["io"]["numbers"]["call_ns"] == 400000000, findings
+assert findings["io"]["text"] == ("a (1) waited for I/O 45.0 % of 1.000 s: 450.000 ms in 3 sleeps, at most 200.000 ms; "
+                                  "400.000 ms of it in fsync(3 = /data)"), findings
+assert findings["uninterruptible"]["text"].endswith("not for I/O; 100.000 ms of it in vfork"), findings
+END
+
 mkdir random
 python3 -B "$S/tests/golden/report_blocked.py" "$B/bin/ovni-report" "$T"

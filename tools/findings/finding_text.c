@@ -55,6 +55,7 @@ struct words {
 		cost[DURATION_TEXT];
 	char where[32]; /* "on CPU 1", or "there" */
 	char *who, *other;
+	char *call; /* "; 1.204 s of it in fsync(3 = /data)", or "" */
 };
 
 /* True for the kinds of wait_text(). */
@@ -223,13 +224,14 @@ static char *sentence_of(const struct overview *o, const struct finding *finding
 				 function_name(n[NUMBER_FUNCTION]), w->other, w->run, w->wait);
 	case FINDING_IO:
 		return xasprintf("%s waited for I/O %.1f %% of %s: %s in %" PRIu64
-				 " %s, at most %s",
+				 " %s, at most %s%s",
 				 w->who, percent(n[NUMBER_TIME], n[NUMBER_OF]), w->of, w->time,
-				 count, plural(count, "sleep", "sleeps"), w->most);
+				 count, plural(count, "sleep", "sleeps"), w->most, w->call);
 	case FINDING_BLOCKED:
-		return xasprintf("%s slept uninterruptibly %.1f %% of %s: %s, not for I/O: page "
-				 "faults, locks of the kernel or vfork()",
-				 w->who, percent(n[NUMBER_TIME], n[NUMBER_OF]), w->of, w->time);
+		return xasprintf("%s slept uninterruptibly %.1f %% of %s: %s, not for I/O%s",
+				 w->who, percent(n[NUMBER_TIME], n[NUMBER_OF]), w->of, w->time,
+				 finding->call ? w->call
+					       : ": page faults, locks of the kernel or vfork()");
 	case FINDING_JITTER:
 		return xasprintf("%s runs every %s, but was late %" PRIu64 " of %" PRIu64
 				 " times; at worst %s after the run before, of which it waited %s "
@@ -250,8 +252,10 @@ char *finding_text(const struct overview *o, const struct finding *finding)
 	const int64_t *n = finding->numbers;
 	struct words w = {.who = party_text(o, &finding->who),
 			  .other = party_text(o, &finding->by)};
-	char *text = NULL;
+	char *text = NULL, part[DURATION_TEXT];
 
+	duration_words(part, n[NUMBER_CALL]);
+	w.call = finding->call ? xasprintf("; %s of it in %s", part, finding->call) : strdup("");
 	duration_words(w.of, n[NUMBER_OF]);
 	duration_words(w.time, n[NUMBER_TIME]);
 	duration_words(w.by, n[NUMBER_BY]);
@@ -264,10 +268,11 @@ char *finding_text(const struct overview *o, const struct finding *finding)
 		snprintf(w.where, sizeof(w.where), "on CPU %" PRId64, n[NUMBER_CPU]);
 	else
 		snprintf(w.where, sizeof(w.where), "there");
-	if (w.who && w.other)
+	if (w.who && w.other && w.call)
 		text = sentence_of(o, finding, &w);
 	free(w.who);
 	free(w.other);
+	free(w.call);
 	return text;
 }
 

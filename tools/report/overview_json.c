@@ -63,6 +63,8 @@ static void put_findings(struct json *doc, const struct overview *o)
 			if (finding_has(finding, number))
 				json_put_int(numbers, finding_number_names[number],
 					     finding->numbers[number]);
+		if (finding->call)
+			json_put_string(node, "call", finding->call);
 		json_put_string(node, "text", text ? text : "");
 		json_put_string(node, "command", command ? command : "");
 		free(text);

@@ -35,7 +35,7 @@ const char *const finding_number_names[NUMBERS] = {
 	[NUMBER_COUNT] = "count",	[NUMBER_THREADS] = "threads", [NUMBER_MOST] = "most_ns",
 	[NUMBER_MOST_AT] = "most_at",	[NUMBER_MEAN] = "mean_ns",    [NUMBER_RUN] = "run_ns",
 	[NUMBER_WAIT] = "wait_ns",	[NUMBER_SLEEP] = "asleep_ns", [NUMBER_CPU] = "cpu",
-	[NUMBER_FUNCTION] = "function", [NUMBER_TAKER] = "taker_tid",
+	[NUMBER_FUNCTION] = "function", [NUMBER_TAKER] = "taker_tid", [NUMBER_CALL] = "call_ns",
 };
 
 int64_t thread_use_sleep(const struct thread_use *use)
@@ -141,6 +141,9 @@ void findings_fini(struct findings *f)
 	}
 	culprits_fini(&f->culprits);
 	thread_times_fini(&f->times);
+	blocked_fini(&f->blocked);
+	for (size_t i = 0; i < f->n; i++)
+		free(f->list[i].call);
 	cpu_times_fini(&f->cpus);
 	free(f->processes);
 	free(f->threads);
@@ -231,6 +234,15 @@ const char *findings_loom(const struct findings *f, uint32_t process)
 }
 
 /* ---- events ---- */
+
+/* thread_times: a stay has ended. Only sleeps that the rules ask for are added up by call. */
+static void take_stay(void *arg, uint32_t stream, enum time_use use, int64_t begin, int64_t end)
+{
+	struct findings *f = arg;
+
+	if (use == TIME_ASLEEP + OFF_CPU_IO || use == TIME_ASLEEP + OFF_CPU_UNINTERRUPTIBLE)
+		blocked_add(&f->blocked, f->state->intervals, stream, use, begin, end, NULL);
+}
 
 static int take_state(struct findings *f, const struct intervals *intervals, uint32_t stream,
 		      const struct event *ev)
@@ -491,6 +503,7 @@ static int on_event(void *arg, const struct intervals *intervals, uint32_t strea
 	struct findings *f = arg;
 	int err;
 
+	f->state->intervals = intervals;
 	f->events += ev->clock == findings_clamp(f, ev->clock);
 	err = culprits_step(&f->culprits, intervals, stream, ev);
 	if (err)
@@ -569,6 +582,11 @@ int findings_begin(struct findings *f, const struct source *source, int64_t firs
 	err = thread_times_init(&f->times, source, first, last);
 	if (err)
 		return err;
+	f->times.stay = take_stay;
+	f->times.arg = f;
+	err = blocked_init(&f->blocked, source, false);
+	if (err)
+		return err;
 	err = culprits_init(&f->culprits, source, first, last);
 	if (err)
 		return err;
@@ -584,6 +602,8 @@ int findings_end(struct findings *f, const struct intervals *intervals)
 
 	if (err)
 		return err;
+	if (f->blocked.no_memory)
+		return -ENOMEM;
 	err = cpu_times_finish(&f->cpus, intervals);
 	if (err)
 		return err;

@@ -14,6 +14,7 @@
 #ifndef TRACE_ANALYSIS_FINDINGS_H
 #define TRACE_ANALYSIS_FINDINGS_H
 
+#include "trace/analysis/blocked.h"
 #include "trace/analysis/culprits.h"
 #include "trace/analysis/thread_times.h"
 #include "trace/base/json.h"
@@ -76,6 +77,7 @@ enum finding_number {		   /* in ns, unless a comment gives another unit */
 		      NUMBER_FUNCTION, /* value of the channel of the mpi model */
 		      NUMBER_TAKER,    /* tid of the thread that took the CPU most often, without a
 					  stream */
+		      NUMBER_CALL,     /* the part of `time` in `call` */
 		      NUMBERS
 };
 extern const char *const finding_number_names[NUMBERS]; /* "time_ns" */
@@ -94,6 +96,7 @@ struct finding {
 	struct finding_party who, by;
 	int64_t numbers[NUMBERS];
 	uint32_t has; /* bits of the numbers */
+	char *call;   /* of an uninterruptible sleep: "fsync(3 = /data)"; NULL: not known */
 };
 
 /* Parties that may have the CPU for which a thread waits. */
@@ -146,6 +149,7 @@ struct findings {
 	const struct source *source;
 	struct culprits culprits;
 	struct thread_times times;
+	struct blocked blocked; /* uninterruptible sleeps alone */
 	struct cpu_times cpus;
 	struct thread_use *threads; /* of each stream */
 	struct process_use *processes;

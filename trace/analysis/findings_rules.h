@@ -64,9 +64,10 @@ struct findings_state { /* of the walk */
 	uint32_t *holder_of; /* index in holders, of each stream */
 	struct rank *ranks;  /* sorted by rank; NULL: none, or too many */
 	size_t nranks;
-	uint32_t *rank_of; /* index in ranks, of each process */
-	uint32_t *pairs;   /* indices of culprits.pairs, by the process of the victim */
-	int64_t *sums;	   /* ns, of each stream as a culprit; all 0 between two rules */
+	uint32_t *rank_of;		   /* index in ranks, of each process */
+	const struct intervals *intervals; /* of the walk */
+	uint32_t *pairs; /* indices of culprits.pairs, by the process of the victim */
+	int64_t *sums;	 /* ns, of each stream as a culprit; all 0 between two rules */
 };
 
 /* The streams of a process. */

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "trace/states/pairs.h"
 
@@ -262,6 +263,63 @@ int findings_of_waits(struct findings *f, const struct group *group)
 	return 0;
 }
 
+struct call_time { /* of sleeps in one call */
+	char *call;
+	int64_t ns;
+};
+
+static int by_call(const void *pa, const void *pb)
+{
+	const struct call_time *a = pa, *b = pb;
+
+	return strcmp(a->call, b->call);
+}
+
+/* Puts the call into the finding in which the threads of a process slept longest (`only`: one of
+ * them; NO_STREAM: all). */
+static int put_call(const struct findings *f, const struct group *group, uint32_t only,
+		    enum off_cpu why, struct finding *finding)
+{
+	struct call_time *calls = NULL, *added, *top = NULL;
+	int err = -ENOMEM;
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->blocked.nrows; i++) {
+		const struct blocked_row *row = &f->blocked.rows[i];
+
+		if (row->use != TIME_ASLEEP + why || row->call.call == CALL_UNKNOWN ||
+		    (only == NO_STREAM ? f->threads[row->stream].process != group->process
+				       : row->stream != only))
+			continue;
+		added = ARRAY_ADD(calls, n);
+		if (!added)
+			goto out;
+		*added = (struct call_time){blocked_call(&f->blocked, row), row->stays.ns};
+		if (!added->call)
+			goto out;
+	}
+	err = 0;
+	if (!n)
+		goto out;
+	qsort(calls, n, sizeof(*calls), by_call);
+	for (size_t i = 0, first = 0; i < n; i++) {
+		if (strcmp(calls[i].call, calls[first].call) != 0)
+			first = i;
+		if (i != first)
+			calls[first].ns = clock_sum(calls[first].ns, calls[i].ns);
+		if (!top || calls[first].ns > top->ns)
+			top = &calls[first];
+	}
+	finding->call = top->call;
+	top->call = NULL;
+	finding_put(finding, NUMBER_CALL, top->ns);
+out:
+	for (size_t i = 0; i < n; i++)
+		free(calls[i].call);
+	free(calls);
+	return err;
+}
+
 /* Throttled, sleeps for I/O, uninterruptible sleeps: sums of a process. */
 int findings_of_sums(struct findings *f, const struct group *group)
 {
@@ -312,6 +370,9 @@ int findings_of_sums(struct findings *f, const struct group *group)
 		finding_put(finding, NUMBER_TIME, sum);
 		finding_put(finding, NUMBER_OF, span);
 		finding_put(finding, NUMBER_THREADS, threads);
+		if (!quota &&
+		    put_call(f, group, threads == 1 ? worst : NO_STREAM, rules[rule].why, finding))
+			return -ENOMEM;
 		if (rules[rule].kind == FINDING_IO) {
 			finding_put(finding, NUMBER_COUNT, count);
 			finding_put(finding, NUMBER_MOST, f->threads[worst].io_most);
