@@ -82,5 +82,39 @@ assert findings["io"]["text"] == ("a (1) waited for I/O 45.0 % of 1.000 s: 450.0
 assert findings["uninterruptible"]["text"].endswith("not for I/O; 100.000 ms of it in vfork"), findings
 END
 
+# A name of 4,000 bytes with all that a terminal obeys: its text is one line, in each output.
+python3 - hostile_fds <<'END'
+import json, sys
+name = "/x\x1b[31m\r\n\t\x07\x7f\u202e\u009b" + "W" * 3980
+open(sys.argv[1], "w").write(json.dumps([{"fd": 3, "name": name, "from": 0, "to": 9000}], separators=(",", ":")))
+END
+make_trace hostile <<END
+thread n 1 1 bpf.name="a" bpf.session.machine="x86_64" bpf.fds=$(cat hostile_fds)
+1000 OHx i32:0 i32:-1 u64:0
+1100 OHp u16:3 i32:0 u16:74 u64:3
+1150 OHw i32:-2
+1150 OHr
+3000 OHe
+END
+for kind in why blocked; do
+	for form in "" --csv --json; do
+		# shellcheck disable=SC2086
+		report $kind $form hostile >"$kind$form" || fail "$kind $form of a hostile name"
+	done
+done
+"$B/bin/ovni-dump" hostile >dump && "$B/bin/ovni-dump" --json hostile >dump--json || fail "ovni-dump of a hostile name"
+for form in "" --csv; do
+	[ "$(wc -l <"blocked$form")" = 2 ] || fail "blocked $form of a hostile name: more than one line"
+done
+grep -q 'fsync(3 = /x\\x1b\[31m\\x0d\\x0a\\x09\\x07\\x7f.*WWW)' blocked || fail "the name is not shown"
+python3 - why* blocked* dump* <<'END' || fail "a control character"
+import sys
+for path in sys.argv[1:]:
+    text = open(path, "rb").read().decode()
+    acts = {c for c in text if ord(c) < 32 and c != "\n" or 127 <= ord(c) < 160}
+    assert not acts, (path, acts)
+    assert path.startswith("dump") or "W" * 3980 in text, path
+END
+
 mkdir random
 python3 -B "$S/tests/golden/report_blocked.py" "$B/bin/ovni-report" "$T"
