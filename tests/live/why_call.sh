@@ -105,8 +105,10 @@ cat counts.out
 
 # The calls in the trace TRACE of the workload that has written NAME.report.
 calls_of() { # NAME TRACE
-	"$B/bin/ovni-dump" --json --mcv OHp "$2" >"$1.dump" || complain "$1: ovni-dump: status $?"
-	"$B/bin/ovni-report" why --json "$2" >"$1.why" || complain "$1: ovni-report why: status $?"
+	local main
+	main=$(sed -n 's/^sleeper=//p' "$1.report") # of all threads of the machine
+	"$B/bin/ovni-dump" --json --mcv OHp --tid "$main" "$2" >"$1.dump" || complain "$1: ovni-dump: status $?"
+	"$B/bin/ovni-report" why --json --tid "$main" "$2" >"$1.why" || complain "$1: ovni-report why: status $?"
 	python3 calls.py "$1" "$2" || complain "$1: the calls"
 }
 
