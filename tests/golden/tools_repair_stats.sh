@@ -98,6 +98,20 @@ for n in 3 0; do
 	"$B/bin/ovni-check" --repair --in-place again >said 2>&1 || [ $? = 3 ] || fail "in place"
 	cmp again/stats.json trace.repaired/stats.json && [ ! -e again/stats.json.part ] || fail "in place"
 done
+# The recorder was killed between its last stream and its statistics: only these are incomplete.
+"$S/tests/golden/tools_make.py" streams <<'E'
+thread n 1 1 bpf.name="w" bpf.session={"lost":"0","hostname":"h","kernel":"6.1.0","t0":"1000","t1":"1400","cpus":[]}
+1000 OHx i32:0 i32:-1 u64:0
+1400 OHe
+E
+"$B/bin/ovni-check" streams >said 2>&1 || fail "whole streams"
+cp whole streams/stats.json.part
+status=0
+"$B/bin/ovni-check" --repair streams >said 2>&1 || status=$?
+[ $status = 3 ] || fail "whole streams, repaired statistics: status $status"
+grep -q 'a repair closed the statistics' said || fail "whole streams, repaired statistics"
+grep -q '^valid, but incomplete: ' said || fail "whole streams, repaired statistics"
+! grep -q 'another recording' said || fail "statistics that end earlier"
 exec 9<run.stats.json.part
 flock -x 9
 rm run.stats.json

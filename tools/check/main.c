@@ -327,6 +327,19 @@ static int print(const struct check *c, int status)
 	return printer_close(&out);
 }
 
+/* Statistics that a repair closed are incomplete, even if each stream beside them is complete. */
+static void report_stats(struct check *c)
+{
+	if (!c->stats.stats.recovered)
+		return;
+	if (!c->survey.whole.recovered)
+		c->survey.whole.recovered = 1;
+	diagnostics_add(
+		&c->diagnostics, SEVERITY_WARNING,
+		"a repair closed the statistics: later times, and all counts of events, are "
+		"missing");
+}
+
 /* Checks the streams one by one, then the times. */
 static int check_streams(struct check *c)
 {
@@ -357,6 +370,7 @@ static int check_streams(struct check *c)
 		err = stats_check_load(&c->stats, trace.fd, stats);
 	if (err)
 		goto out;
+	report_stats(c);
 	err = check_times(c);
 out:
 	trace_close(&trace);
@@ -384,12 +398,7 @@ static int check_summary(struct check *c)
 					 .sessions = c->stats.sound,
 					 .streams = 1};
 	report_survey(c);
-	if (c->stats.stats.recovered) {
-		c->survey.whole.recovered = 1;
-		diagnostics_add(&c->diagnostics, SEVERITY_WARNING,
-				"a repair closed the statistics: later times, and all counts of "
-				"events, are missing");
-	}
+	report_stats(c);
 	return err;
 }
 

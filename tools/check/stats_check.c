@@ -435,8 +435,11 @@ bool stats_check_compare(struct stats_check *c, const struct survey *survey, enu
 	if (!c->name)
 		return true;
 	if (c->sound && c->has_session && !c->is_part) {
-		if (s->window.values[STATS_FIRST_CYCLE] != c->t0 ||
-		    s->window.values[STATS_END_CYCLE] != c->t1)
+		uint64_t end = s->window.values[STATS_END_CYCLE];
+
+		/* statistics that a repair closed end earlier */
+		if (s->window.values[STATS_FIRST_CYCLE] != c->t0 || end > c->t1 ||
+		    (end < c->t1 && !s->recovered))
 			found(c, severity,
 			      "its window is %llu to %llu, that of the streams %llu to %llu: it is "
 			      "of another recording",
