@@ -184,11 +184,11 @@ ours stop $n-dead >said 2>&1 || complain "stop: $(cat said)"
 
 # With --why=call the files behind the descriptors of other users' processes have no names.
 alone session start $n-calls -a --why=call -o calls >said 2>&1 || complain "--why=call: $(cat said)"
-"$P/bin/asleep" >/dev/null 2>&1 & roots=$!
-wait $roots
+(cd "$T" && exec "$P/bin/asleep") >log 2>&1 & roots=$!
+wait $roots || complain "the process of root: $(cat log)"
 for i in 1 2; do
-	setpriv --reuid $((id + 1)) --regid $((id + 1)) --clear-groups "$P/bin/asleep" >/dev/null 2>&1 & own[i]=$!
-	wait ${own[i]}
+	setpriv --reuid $((id + 1)) --regid $((id + 1)) --clear-groups "$P/bin/asleep" >log 2>&1 & own[i]=$!
+	wait ${own[i]} || complain "the process of the user: $(cat log)"
 done
 alone session stop $n-calls >said 2>&1 || [ $? = 3 ] || complain "--why=call: $(cat said)"
 names_of() { # PID...
