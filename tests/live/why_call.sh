@@ -112,15 +112,14 @@ calls_of() { # NAME TRACE
 	python3 calls.py "$1" "$2" || complain "$1: the calls"
 }
 
-record command command --why=call -- asleep
-judge command
-calls_of command command
-record pid pid --wakeup-clock tracepoint --why=call -- asleep
-judge pid
-calls_of pid pid
-record all all --why=call -- asleep
-judge all
-calls_of all all
+mode() { # MODE OPTION...
+	record "$1" "$1" "${@:2}" --why=call -- asleep
+	judge "$1"
+	calls_of "$1" "$1"
+}
+attempts 3 mode command
+attempts 3 mode pid --wakeup-clock tracepoint
+attempts 3 mode all
 
 # Paraver: type 304 with the names that occur.
 "$B/bin/ovni-emu" command >emu.log 2>&1 || [ $? = 3 ] || complain "ovni-emu: $(tail -n 2 emu.log)"
