@@ -333,7 +333,7 @@ static const struct {
 	[SIGNAL] = {"ppoll", NULL},
 	[CALL_32BIT] = {"32-bit_pause", NULL},
 	[POLL_32BIT] = {"32-bit_poll", NULL},
-	[SELECT] = {"select", NULL},
+	[SELECT] = {"pselect6", NULL},
 	[WAITV] = {"futex_waitv", NULL},
 	[URING] = {"io_uring_enter", &uring},
 	[WAIT_CHILD] = {"wait4", NULL},
@@ -392,7 +392,7 @@ static bool call(enum phase phase, int round)
 	case SELECT:
 		FD_ZERO(&set);
 		FD_SET(pipe_ends[0], &set);
-		return syscall(SYS_select, pipe_ends[0] + 1, &set, NULL, NULL, NULL) == 1 &&
+		return syscall(SYS_pselect6, pipe_ends[0] + 1, &set, NULL, NULL, NULL, NULL) == 1 &&
 		       read(pipe_ends[0], &byte, 1) == 1;
 	case FUTEX:
 		syscall(SYS_futex, &shared->futex, FUTEX_WAIT, 0, NULL, NULL, 0);
@@ -423,7 +423,8 @@ static bool call(enum phase phase, int round)
 	case PREAD:
 		return pread(direct_file, page, PAGE, (FILE_PAGES - 1 - round) * PAGE) == PAGE;
 	case FAULT:
-		return mapped[round * 2 * PAGE] >= 0;
+		(void)*(volatile char *)(mapped + round * 2 * PAGE);
+		return true;
 	default:
 		sleep_for(1000 * MSEC / rounds); /* the recorder reads /proc meanwhile */
 		return true;
