@@ -102,6 +102,7 @@ static __always_inline void add_before_entry(struct window w, struct task_summar
 			wake = entered;
 		}
 		ns = within(w, since, wake);
+		barrier_var(ns);     /* computed here, or it comes between */
 		barrier_var(reason); /* as in cpu_uses() */
 		if (reason < OFF_CPU_COUNT)
 			s->times.blocked_ns[reason] += ns;
