@@ -39,7 +39,7 @@ assert {switches[-1][0] for key, switches in file.switches.items() if key[1] != 
 assert {switches[0][0] for switches in file.switches.values()} == {900}
 # names, also of an id that is used again; text of a trace is printable
 assert file.processes[1, 1] == ["/bin/busy", "-x"] and file.threads[1, 7] == (1, "busy")
-assert file.threads[1, 8][1] == '"\\x1b[31m\u202e', file.threads
+assert file.threads[1, 8][1] == '"\\x1b[31m\\xe2\\x80\\xae', file.threads
 assert file.threads[1, 9] == (2, "a\\xffgain") and file.born == {(1, 9): 3200} and file.freed == {(1, 9): 4401}
 # each reason as the state of Linux, and each wake-up with its kind of waker
 states = Times(file).states

@@ -8,7 +8,8 @@ set -eu
 exec python3 - "$B/bin" "$S/tests/golden/tools_make.py" "$T" <<'END'
 import json, os, re, shutil, struct, subprocess, sys
 bins, make, top = sys.argv[1:]
-EVIL = "\x1b]0;owned\x07\x1b[31m\x7f\u009b5m\r\nFORGED line\b\t."
+EVIL = "\x1b]0;owned\x07\x1b[31m\x7f\u009b5m\r\nFORGED line\b\t\u202e\u2066\u061c."
+MARKS = "\u061c\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # of direction, of lines
 BYTES = EVIL.encode() + b"\x9b31m\xff"
 wrong, runs, shown = [], 0, set()
 
@@ -86,7 +87,7 @@ WORDS = ["ovni-check IN", "ovni-check --strict IN", "ovni-convert -o OUT --moder
 def judge(what, text):
     for line in text.split(b"\n"):
         plain = line.decode("utf-8", "surrogateescape")
-        bad = [c for c in plain if (c < " " and c != "\t") or "\x7f" <= c <= "\x9f" or "\udc80" <= c <= "\udcff"]
+        bad = [c for c in plain if (c < " " and c != "\t") or "\x7f" <= c <= "\x9f" or "\udc80" <= c <= "\udcff" or c in MARKS]
         if bad or line.startswith(b"FORGED") or b"\tFORGED" in line:
             wrong.append("%s: %r in %r" % (what, bad, line[:160]))
             return

@@ -22,6 +22,10 @@ static const struct {
 	 "\xc2\x9b"
 	 "2J",
 	 4, "\\xc2\\x9b2J"},
+	{"right_to_left_override", "\xe2\x80\xae.", 4, "\\xe2\\x80\\xae."},
+	{"line_separator", "\xe2\x80\xa8", 3, "\\xe2\\x80\\xa8"},
+	{"beside_the_marks", "\xe2\x80\xaf\xe2\x81\xa5\xe2\x80\x8d", 9,
+	 "\xe2\x80\xaf\xe2\x81\xa5\xe2\x80\x8d"},
 	{"no_break_space_can_be_shown", "\xc2\xa0", 2, "\xc2\xa0"},
 	{"stray_continuation", "\x80z", 2, "\\x80z"},
 	{"cut_short", "\xe2\x82", 2, "\\xe2\\x82"},

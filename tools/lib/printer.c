@@ -144,8 +144,11 @@ void printer_json_string(struct printer *out, const char *text, size_t size)
 		} else if (c < 0x20 || c == 0x7f) {
 			at = put_hex(at, "\\u00", c);
 			i++;
-		} else if (!text_printable(text + i, n)) { /* U+0080 to U+009F */
-			at = put_hex(at, "\\u00", (uint8_t)text[i + 1]);
+		} else if (!text_printable(text + i, n)) { /* U+0080, U+202E ... */
+			uint32_t code = text_code(text + i, n);
+
+			at = put_hex(at, "\\u", (uint8_t)(code >> 8));
+			at = put_hex(at, "", (uint8_t)code);
 			i += n;
 		} else if (c == '"' || c == '\\') {
 			*at++ = '\\';

@@ -318,8 +318,8 @@ static void write_string(FILE *out, const char *text)
 		if (n == 0) { /* not UTF-8: a JSON document cannot hold it */
 			fprintf(out, "\\\\x%02x", (unsigned char)*text);
 			n = 1;
-		} else if (n == 2 && !text_printable(text, n)) { /* U+0080 to U+009F */
-			fprintf(out, "\\u%04x", (unsigned char)text[1]);
+		} else if (n > 1 && !text_printable(text, n)) { /* U+0080, U+202E ... */
+			fprintf(out, "\\u%04x", (unsigned)text_code(text, n));
 		} else if (n > 1) {
 			fwrite(text, 1, n, out);
 		} else if (*text == '"' || *text == '\\') {

@@ -25,27 +25,35 @@ size_t text_char(const char *at, const char *end)
 	n = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
 	if (left < n)
 		return 0;
-	number = first & (0x7fu >> n);
-	for (size_t i = 1; i < n; i++) {
-		uint8_t byte = (uint8_t)at[i];
-
-		if ((byte & 0xc0) != 0x80)
+	for (size_t i = 1; i < n; i++)
+		if (((uint8_t)at[i] & 0xc0) != 0x80)
 			return 0;
-		number = number << 6 | (byte & 0x3f);
-	}
+	number = text_code(at, n);
 	if (number < lowest[n] || number > 0x10ffff || (number >= 0xd800 && number <= 0xdfff))
 		return 0;
 	return n;
 }
 
+uint32_t text_code(const char *at, size_t len)
+{
+	uint32_t code = (uint8_t)at[0];
+
+	if (len > 1)
+		code &= 0x7fu >> len;
+	for (size_t i = 1; i < len; i++)
+		code = code << 6 | ((uint8_t)at[i] & 0x3f);
+	return code;
+}
+
 bool text_printable(const char *at, size_t len)
 {
-	uint8_t first = (uint8_t)at[0];
+	uint32_t code = text_code(at, len);
 
-	if (len == 1)
-		return first >= 0x20 && first < 0x7f;
-	/* U+0080 to U+009F are control characters, too */
-	return !(len == 2 && first == 0xc2 && (uint8_t)at[1] < 0xa0);
+	if (code < 0x20 || (code >= 0x7f && code < 0xa0))
+		return false;
+	/* these change the direction or the lines of the text around them */
+	return code != 0x61c && code != 0x200e && code != 0x200f &&
+	       !(code >= 0x2028 && code <= 0x202e) && !(code >= 0x2066 && code <= 0x2069);
 }
 
 size_t text_escape(char *out, size_t size, const char *in, size_t len)

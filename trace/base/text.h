@@ -17,8 +17,12 @@
  * surrogates and numbers above U+10FFFF are), or if at == end. */
 size_t text_char(const char *at, const char *end);
 
-/* True if that character, of `len` bytes, is not a control character. */
+/* True if that character, of `len` bytes, can be shown as it is: no control character, and none
+ * that changes the direction or the lines of the text around it (as U+202E does). */
 bool text_printable(const char *at, size_t len);
+
+/* The number of such a character. */
+uint32_t text_code(const char *at, size_t len);
 
 /*
  * Writes `len` bytes of `in` into `out`, escaped: at most `size` bytes, the NUL included (nothing
