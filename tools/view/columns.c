@@ -20,7 +20,7 @@ static uint32_t put_column(struct bytes *block, const struct bytes *column)
 		kind = column->data[i] & 0x80 ? kind + 1 : 0;
 	}
 	numbers = (uint32_t)at[1];
-	if (to && numbers == column->size) { /* all have one byte */
+	if (to && numbers && numbers == column->size) { /* all have one byte */
 		memcpy(to, column->data, numbers);
 		return numbers;
 	}
