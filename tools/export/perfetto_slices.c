@@ -285,11 +285,12 @@ static const char *task_track_name(char model)
 static const char *channel_name(const struct perfetto_slices *s, int32_t type, int64_t channel)
 {
 	static const char *const none = "marks";
-	const struct catalog_model *model = type < 0 ? catalog_model((char)-type) : NULL;
+	const struct catalog_model *model;
 	const char *title = type > 0 ? subjects_title(s->subjects, type) : NULL;
 
-	if (type == TYPE_OURS)
+	if (type == TYPE_OURS) /* it has no positive number */
 		return our_names[channel];
+	model = type < 0 ? catalog_model((char)-type) : NULL;
 	if (type < 0 && channel == SLICES_TASK)
 		return task_track_name((char)-type);
 	if (type < 0 && channel >= SLICES_COUNTER)
