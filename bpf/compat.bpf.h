@@ -252,6 +252,18 @@ static __always_inline bool falls_asleep(__u16 reason)
 		     : [to] "i"(number)                                                            \
 		     : "r0", "r1", "r2", "r3", "r4", "r5", "memory")
 
+/* The same, of one argument, with the result. */
+#define KERNEL_CALL_1(number, argument)                                                            \
+	({                                                                                         \
+		register __u64 r1 asm("r1") = (__u64)(argument);                                   \
+		register __u64 r0 asm("r0");                                                       \
+		asm volatile("call %[to]"                                                          \
+			     : "=r"(r0), "+r"(r1)                                                  \
+			     : [to] "i"(number)                                                    \
+			     : "r2", "r3", "r4", "r5", "memory");                                  \
+		r0;                                                                                \
+	})
+
 /*
  * Around a program at a tracepoint in the context of a task: newer kernels [seen: 7.3] can preempt
  * it there, and the ring of its CPU would have two producers. Kernels without these functions do

@@ -70,13 +70,18 @@ _Static_assert(sizeof(struct record_switch) == 48, "wire size");
 /*
  * RECORD_SWITCH_CALL: the same, where prev falls asleep and is no kernel thread (--why=call).
  * `call` is a number as off_cpu.h says, `object` the first argument of the call; of a fault
- * (CALL_NONE) the address of the instruction.
+ * (CALL_NONE) the address of the instruction. `owner` is that of the lock on which prev sleeps, as
+ * off_cpu.h says (--why=lock). With CALL_KERNEL_LOCK, `object` is the address of a lock of the kernel on
+ * which prev sleeps in the call.
  */
+#define CALL_KERNEL_LOCK 1u
+
 struct record_switch_call {
 	struct record_switch sw;
 	__u64 object;
 	__u16 call;
-	__u16 pad[3];
+	__u16 flags; /* CALL_* */
+	__s32 owner;
 };
 _Static_assert(sizeof(struct record_switch_call) == 64, "wire size");
 

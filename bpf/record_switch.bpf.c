@@ -9,6 +9,7 @@
  */
 #include "cost.bpf.h"
 #include "emit.bpf.h"
+#include "lock.bpf.h"
 #include "sched_clock.bpf.h"
 #include "target.bpf.h"
 #include "task_record.bpf.h"
@@ -20,7 +21,9 @@ struct sw {
 	struct task_state *leaving, *entering; /* NULL: idle, or not in the target */
 	__u16 reason;			       /* prev leaves for; enum off_cpu */
 	__u16 call;			       /* of prev, and its first argument; see off_cpu.h */
+	__u16 call_flags;
 	__u64 object;
+	__s32 owner; /* of the lock on which prev sleeps; see off_cpu.h */
 	__s32 waker_tid;
 	__u64 wake_clock; /* ns; 0: next was not woken, or no program saw it */
 };
@@ -180,6 +183,22 @@ static __noinline int switch_lost(struct task_state *leaving, struct task_state 
 	return 0;
 }
 
+/* The owner of the lock on which prev falls asleep: of the kernel, or of its program. */
+static __always_inline void find_lock(struct sw *sw)
+{
+	__u64 lock = 0;
+
+	if (sw->reason == OFF_CPU_UNINTERRUPTIBLE)
+		lock = kernel_lock(sw->prev);
+	if (lock) {
+		sw->call_flags = CALL_KERNEL_LOCK;
+		sw->object = lock & ~KERNEL_LOCK_KIND;
+		sw->owner = kernel_lock_owner(lock, sw->prev->pid);
+	} else if (is_futex(sw->call)) {
+		sw->owner = futex_owner(sw->prev, sw->object);
+	}
+}
+
 /* Does prev fall asleep in a system call or a fault? Then sw->call and sw->object are set. */
 static __always_inline bool find_call(struct sw *sw)
 {
@@ -187,6 +206,8 @@ static __always_inline bool find_call(struct sw *sw)
 	    kernel_is_kthread(sw->prev))
 		return false;
 	sw->call = kernel_call(sw->prev, &sw->object);
+	if (settings.locks)
+		find_lock(sw);
 	return true;
 }
 
@@ -226,7 +247,8 @@ static __always_inline __u64 switch_send(struct sw *sw, const bool calls)
 		with_call = (struct record_switch_call *)record;
 		with_call->object = sw->object;
 		with_call->call = sw->call;
-		__builtin_memset(with_call->pad, 0, sizeof(with_call->pad));
+		with_call->flags = sw->call_flags;
+		with_call->owner = sw->owner;
 	}
 	emit_end(sw->cpu);
 	if (sw->entering && unlikely(sw->entering->unseen))

@@ -159,6 +159,10 @@ _Static_assert(sizeof(struct probe_site) == 64, "shared size");
 #define SESSION_IS_RETURN_CALL 0x7e550002 /* bpf_session_is_return */
 #define PREEMPT_DISABLE_CALL   0x7e550003 /* bpf_preempt_disable */
 #define PREEMPT_ENABLE_CALL    0x7e550004 /* bpf_preempt_enable */
+#define TASK_FIND_CALL	       0x7e550005 /* bpf_task_from_vpid (6.14), or bpf_task_from_pid (6.2) */
+#define TASK_RELEASE_CALL      0x7e550006 /* bpf_task_release */
+
+enum locks { LOCKS_NONE, LOCKS_BY_PID, LOCKS_BY_VPID }; /* the function of TASK_FIND_CALL */
 
 /* Constants of a session, set before the programs are loaded. */
 struct settings {
@@ -172,6 +176,7 @@ struct settings {
 	__u32 interrupts;    /* the programs that keep cpu_state.interrupt are attached */
 	__u32 registers;     /* the saved registers of a task can be read */
 	__u32 calls;	     /* the system calls of sleeps are recorded (--why=call) */
+	__u32 locks;	     /* enum locks: owners of locks are recorded (--why=lock) */
 	__u32 hidden_pid;    /* this process is never traced (--no-self); 0: none */
 	__u32 pid_namespace; /* that the targets and hidden_pid are counted in; 0: the initial one
 			      */
@@ -184,6 +189,7 @@ struct settings {
 					 wake-ups is the one for new tasks */
 	__u32 sample_keep, sample_of; /* --sample; of: 0 or 1: every thread is kept */
 	__u32 preempt_calls;	      /* the kernel has the functions of PREEMPT_*_CALL */
+	__u32 pad;
 	__u64 sample_seed;
 	__u64 ring_mask; /* bytes of a ring - 1 */
 	__u64 cgroup;	 /* id of the cgroup whose tasks are traced, with those below; 0: any */

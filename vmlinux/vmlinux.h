@@ -76,6 +76,8 @@ struct css_set {
 struct pt_regs {
 	unsigned long bx;
 	unsigned long ax;
+	unsigned long dx;
+	unsigned long si;
 	unsigned long di;
 	unsigned long orig_ax;
 	unsigned long ip;
@@ -187,6 +189,23 @@ struct task_struct___on_cpu { /* an int, of one byte in newer kernels [seen: 7.3
 
 struct task_struct___6_18 {
 	bool throttled;
+};
+
+/* With CONFIG_DETECT_HUNG_TASK_BLOCKER. */
+struct task_struct___blocker {
+	unsigned long blocker;
+};
+
+typedef struct {
+	__s64 counter;
+} atomic64_t;
+
+struct mutex {
+	atomic64_t owner;
+};
+
+struct rw_semaphore {
+	atomic64_t owner;
 };
 
 struct cfs_rq___before_6_18 {

@@ -32,6 +32,7 @@ for command in commands:
         recorders += 1
         options = words[1:words.index("--")] if "--" in words else words[1:]
         for i, word in enumerate(options):
+            word = word.split("=")[0]
             if word.startswith("-") and not re.search(r"(^|[\s,])" + re.escape(word) + r"\b", help, re.M):
                 wrong.append("%s: no option %s" % (part, word))
             if word == "--api" and not os.path.exists("%s/user/apis/%s.json" % (S, options[i + 1])):

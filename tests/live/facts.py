@@ -38,12 +38,19 @@ class Event:
     def ints(self, layout):
         """The payload as little-endian numbers; "" events give ()."""
         size = struct.calcsize("<" + layout)
-        known = len(self.data) - self._unknown_bytes(size) - self._call_bytes()
+        known = len(self.data) - self._unknown_bytes(size) - self._call_bytes() - self._owner_bytes()
         check(known == size, self.mcv, "has", len(self.data), "bytes, not", size)
         return struct.unpack("<" + layout, self.data[:size]) if known == size else None
 
     def _call_bytes(self):
         return len(self.data) - 6 if self.mcv in ("OHp", "KCO") and len(self.data) in (8, 16) else 0
+
+    def _owner_bytes(self):
+        return 4 if self.mcv in ("OHw", "KCI") and len(self.data) == 8 else 0
+
+    def owner(self):
+        """The owner of the lock on which the thread slept: a tid, -1 none, 0 not known."""
+        return struct.unpack("<i", self.data[4:8])[0] if self._owner_bytes() else 0
 
     def call(self):
         """Number and first argument (or None) of the system call of a sleep; None: not known."""

@@ -48,15 +48,24 @@ static void give(unsigned cpu, uint64_t clock, struct who prev, unsigned why, st
 	assert_int_equal(kit_give(&kit, cpu, &r), 0);
 }
 
-/* The one that leaves falls asleep in the system call. */
-static inline void give_call(unsigned cpu, uint64_t clock, struct who prev, unsigned why,
-			     struct who next, uint16_t call, uint64_t object)
+/* The one that leaves falls asleep in the system call, on a lock of the thread `owner`. */
+static inline void give_lock(unsigned cpu, uint64_t clock, struct who prev, unsigned why,
+			     struct who next, uint16_t call, uint64_t object, int32_t owner)
 {
-	struct record_switch_call r = {
-		.sw = rec_switch(clock, prev, why, next), .call = call, .object = object};
+	struct record_switch_call r = {.sw = rec_switch(clock, prev, why, next),
+				       .call = call,
+				       .object = object,
+				       .owner = owner};
 
 	r.sw.head.kind = RECORD_SWITCH_CALL;
 	assert_int_equal(kit_give(&kit, cpu, &r), 0);
+}
+
+/* The same, on no lock. */
+static inline void give_call(unsigned cpu, uint64_t clock, struct who prev, unsigned why,
+			     struct who next, uint16_t call, uint64_t object)
+{
+	give_lock(cpu, clock, prev, why, next, call, object, LOCK_OWNER_UNKNOWN);
 }
 
 /* The one that enters was woken at `wake` by the thread `waker`. */

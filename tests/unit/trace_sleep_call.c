@@ -38,6 +38,29 @@ static void the_size_of_the_payload_decides(void **state)
 	assert_int_equal(of(16).object, 0x10);
 }
 
+static int32_t owner_of(char value, uint32_t size)
+{
+	static const uint8_t payload[16] = {9, 0, 0, 0, 7};
+	struct event ev = {.model = value == 'w' ? 'O' : 'K',
+			   .category = value == 'w' ? 'H' : 'C',
+			   .value = (uint8_t)value,
+			   .payload = payload,
+			   .payload_size = size};
+
+	return sleep_lock_owner(&ev);
+}
+
+static void the_end_of_a_sleep_has_the_owner_of_its_lock(void **state)
+{
+	(void)state;
+	assert_int_equal(owner_of('w', 4), LOCK_OWNER_UNKNOWN);
+	assert_int_equal(owner_of('w', 8), 7);
+	assert_int_equal(owner_of('w', 12), LOCK_OWNER_UNKNOWN); /* the length of an unknown time */
+	assert_int_equal(owner_of('w', 16), 7);
+	assert_int_equal(owner_of('I', 8), 7);
+	assert_int_equal(owner_of('O', 8), LOCK_OWNER_UNKNOWN);
+}
+
 static void assert_text(uint16_t call, bool with_object, uint64_t object, enum call_machine machine,
 			const struct owner *owner, bool exact, const char *wanted)
 {
@@ -98,6 +121,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_size_of_the_payload_decides),
+		cmocka_unit_test(the_end_of_a_sleep_has_the_owner_of_its_lock),
 		cmocka_unit_test(calls_have_the_names_of_their_machine),
 		cmocka_unit_test(a_descriptor_is_named_only_where_its_readings_agree),
 	};

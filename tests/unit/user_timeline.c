@@ -281,6 +281,70 @@ static void a_thread_asleep_when_the_window_opens_has_its_system_call(void **sta
 	assert_calls("loom.node/proc.10/thread.30", "0 202 64\n");
 }
 
+/* The payloads of all OHw of a stream, as "waker owner" lines. */
+static void assert_owners(const char *path, const char *wanted)
+{
+	const struct kit_stream *s = kit_find(path);
+	char text[512] = "";
+	size_t n = 0;
+
+	assert_non_null(s);
+	for (size_t at = 0; at < s->size;) {
+		const uint8_t *ev = (const uint8_t *)s->events + at;
+		size_t size = ev[0] & 15 ? (ev[0] & 15) + 1u : 0;
+
+		at += EVENT_HEADER_SIZE + size;
+		if (memcmp(ev + 1, "OHw", 3) != 0)
+			continue;
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%d", get_i32(ev + 12));
+		if (size == 8)
+			n += (size_t)snprintf(text + n, sizeof(text) - n, " %d", get_i32(ev + 16));
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s\n",
+				      size == 12 ? " lost" : "");
+	}
+	assert_string_equal(text, wanted);
+}
+
+static void the_end_of_a_wait_for_a_lock_has_its_owner(void **state)
+{
+	(void)state;
+	open_kit(a);
+	give_lock(0, 1100, a, OFF_CPU_SLEEPING, idle, 202, 64, 30);
+	give_woken(0, 1200, idle, 0, a, 1150, 30);
+	give_lock(0, 1300, a, OFF_CPU_SLEEPING, idle, 202, 64, LOCK_OWNER_NONE);
+	give(0, 1400, idle, 0, a);
+	give(0, 1410, a, OFF_CPU_PREEMPTED, idle);
+	give(0, 1420, idle, 0, a);
+	give_lock(0, 1500, a, OFF_CPU_SLEEPING, idle, 202, 64, 30);
+	give(0, 1510, idle, 0, a);
+	give_lock(0, 1520, a, OFF_CPU_STOPPED, idle, 202, 64, 30);
+	give(0, 1530, idle, 0, a);
+	give_lock(0, 1540, a, OFF_CPU_SLEEPING, idle, 219, 64,
+		  30); /* has no arguments of a futex */
+	give(0, 1550, idle, 0, a);
+	give_lock(0, 1600, a, OFF_CPU_SLEEPING, idle, 202, 64, 40); /* it sleeps to the end */
+	close_kit(2000, 0);
+	assert_owners("loom.node/proc.10/thread.20", "30 30\n0 -1\n-1\n0 30\n0\n0\n0 40\n");
+}
+
+/* After a lost switch the thread may have slept on another lock. */
+static void after_a_loss_there_is_no_owner(void **state)
+{
+	struct record_switch r = rec_switch(1300, idle, 0, a);
+	struct record_lost lost = rec_lost(1250, 1200, 1);
+
+	(void)state;
+	open_kit(a);
+	give_lock(0, 1100, a, OFF_CPU_SLEEPING, idle, 202, 64, 30);
+	assert_int_equal(kit_give(&kit, 0, &lost), 0);
+	r.head.flags = SWITCH_NEXT_LOST;
+	assert_int_equal(kit_give(&kit, 0, &r), 0);
+	give_lock(0, 1400, a, OFF_CPU_SLEEPING, idle, 202, 64, 30);
+	give(0, 1500, idle, 0, a);
+	close_kit(2000, 0);
+	assert_owners("loom.node/proc.10/thread.20", "0 lost\n0 30\n");
+}
+
 static void a_call_that_goes_on_after_a_loss_has_its_own_number(void **state)
 {
 	struct record_switch r = rec_switch(1300, idle, 0, a);
@@ -567,6 +631,8 @@ int main(void)
 		TEST(every_way_to_leave_has_its_number),
 		TEST(a_sleep_has_its_system_call),
 		TEST(a_thread_asleep_when_the_window_opens_has_its_system_call),
+		TEST(the_end_of_a_wait_for_a_lock_has_its_owner),
+		TEST(after_a_loss_there_is_no_owner),
 		TEST(a_call_that_goes_on_after_a_loss_has_its_own_number),
 		TEST(a_wake_up_has_its_own_clock_and_waker),
 		TEST(without_a_wake_up_seen_it_is_at_the_switch),

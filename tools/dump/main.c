@@ -25,6 +25,8 @@
 #include "trace/ovni/trace.h"
 #include "trace/states/sleep_call.h"
 
+#define OWNER_END 8 /* bytes of OHw and KCI up to the owner of a lock */
+
 struct options {
 	const char *path;
 	bool raw, by_stream, json;
@@ -181,6 +183,8 @@ static void explain_anew(struct printer *out, const struct event *ev)
 	n = covered(sig, ev);
 	if (sleep_call_of(ev).call != CALL_UNKNOWN)
 		n = ev->payload_size; /* put_call() has the rest */
+	if (sleep_lock_owner(ev) != LOCK_OWNER_UNKNOWN && n < OWNER_END)
+		n = OWNER_END; /* put_owner() has it */
 	if (n < ev->payload_size) {
 		printer_bytes(out, " +", 2);
 		put_bytes(out, ev->payload + n, ev->payload_size - n);
@@ -363,6 +367,16 @@ static void put_call(struct dump *d, uint32_t stream, const struct event *ev)
 	free(text);
 }
 
+static void put_owner(struct dump *d, const struct event *ev)
+{
+	int32_t owner = sleep_lock_owner(ev);
+
+	if (owner > 0)
+		printer_format(&d->out, ", slept on a lock of thread %d", owner);
+	else if (owner == LOCK_OWNER_NONE)
+		printer_text(&d->out, ", slept on an object without an owner");
+}
+
 static inline void print_line(struct dump *d, uint32_t stream, const struct event *ev)
 {
 	const struct column *column = &d->columns[stream];
@@ -380,8 +394,10 @@ static inline void print_line(struct dump *d, uint32_t stream, const struct even
 		put_raw(&d->out, ev);
 	} else {
 		explain(&d->event_text, &d->out, ev);
-		if (ev->payload_size > 6)
+		if (ev->payload_size > 6) {
 			put_call(d, stream, ev);
+			put_owner(d, ev);
+		}
 	}
 	printer_bytes(&d->out, "\n", 1);
 }
@@ -406,6 +422,8 @@ static void print_json(struct dump *d, uint32_t stream, const struct event *ev)
 		printer_json_string(out, call, strlen(call));
 		free(call);
 	}
+	if (sleep_lock_owner(ev) != LOCK_OWNER_UNKNOWN)
+		printer_format(out, ",\"lock_owner\":%d", sleep_lock_owner(ev));
 	printer_text(out, ",\"args\":");
 	printer_text(out,
 		     put_json_arguments(out, ev) ? ",\"known\":true}\n" : ",\"known\":false}\n");

@@ -22,7 +22,7 @@
 static const struct report_kind *const kinds[] = {
 	&report_latency, &report_preempt,  &report_wake,     &report_timehist, &report_cpu,
 	&report_func,	 &report_counters, &report_overview, &report_timeline, &report_why,
-	&report_blocked, &report_flame,	   &report_critical,
+	&report_blocked, &report_flame,	   &report_critical, &report_locks,
 };
 #define ROWS_KEPT     3 /* of a terminal: head, rows left out, prompt */
 #define MOST_DEFAULT  UINT64_MAX
@@ -388,6 +388,7 @@ static const struct cli cli = {
 		 "  why       time of each thread: running, waiting for a CPU, asleep, and why\n"
 		 "  blocked   sleeps by system call, file and waker\n"
 		 "  critical  why a thread ended no sooner: the chain of wakers, back in time\n"
+		 "  locks     waits on futexes, by object, and the owners of locks\n"
 		 "  timehist  one line per run: end, CPU, thread, times, reason, next thread\n"
 		 "  timeline  CPUs and threads as text: when each ran, waited and slept\n"
 		 "  cpu       use of the time of each CPU; the parts add up to 100 %\n"
@@ -408,6 +409,8 @@ static const struct cli cli = {
 		 "  ovni-report why --by process --comm 'worker*' trace\n\n"
 		 "  # why the program ended no sooner\n"
 		 "  ovni-report critical --pid 1200 trace\n\n"
+		 "  # the lock that threads wait for most, and its owners\n"
+		 "  ovni-report locks --top 1 trace\n\n"
 		 "  # one thread, run by run\n"
 		 "  ovni-report timehist --tid 1204 trace\n\n"
 		 "  # a tenth of a second as text\n"

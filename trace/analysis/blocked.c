@@ -56,7 +56,7 @@ static struct blocked_row *row_of(struct blocked *blocked, const struct blocked_
 	key = sleep_call_key(&row.call, blocked->machines[row.stream], owner, row.begin, row.end);
 	key.a = (uint64_t)row.stream << 32 | (uint32_t)row.waker;
 	key.c |= (uint32_t)row.use << 24 | (uint32_t)row.call.with_object << 16;
-	if (row.call.with_object && !key.b)
+	if (row.call.with_object && (!key.b || row.call.kernel_lock))
 		key.b = row.call.object;
 	at = hash_at(&blocked->row_at, key);
 	if (!at)
@@ -80,7 +80,8 @@ static void add(struct blocked *blocked, struct blocked_row sleep)
 	struct blocked_row *row;
 
 	if (!blocked->wakers &&
-	    call_object(blocked->machines[sleep.stream], sleep.call.call) != CALL_OBJECT_FD)
+	    (sleep.call.kernel_lock ||
+	     call_object(blocked->machines[sleep.stream], sleep.call.call) != CALL_OBJECT_FD))
 		sleep.call.with_object = false;
 	row = row_of(blocked, &sleep);
 	blocked->no_memory |= !row;

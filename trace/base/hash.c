@@ -23,6 +23,46 @@ static void __attribute__((constructor)) set_seed(void)
 		memcpy(seed, random, sizeof(seed));
 }
 
+static uint64_t rotate(uint64_t value, unsigned bits)
+{
+	return value << bits | value >> (64 - bits);
+}
+
+static void sip_round(uint64_t v[4])
+{
+	v[0] += v[1];
+	v[1] = rotate(v[1], 13) ^ v[0];
+	v[0] = rotate(v[0], 32);
+	v[2] += v[3];
+	v[3] = rotate(v[3], 16) ^ v[2];
+	v[0] += v[3];
+	v[3] = rotate(v[3], 21) ^ v[0];
+	v[2] += v[1];
+	v[1] = rotate(v[1], 17) ^ v[2];
+	v[2] = rotate(v[2], 32);
+}
+
+/* SipHash-2-4 of 8 bytes. */
+uint64_t hash_secret(uint64_t value)
+{
+	const uint64_t last = 8ull << 56; /* the length */
+	uint64_t v[4] = {seed[0] ^ 0x736f6d6570736575, seed[1] ^ 0x646f72616e646f6d,
+			 seed[0] ^ 0x6c7967656e657261, seed[1] ^ 0x7465646279746573};
+
+	v[3] ^= value;
+	sip_round(v);
+	sip_round(v);
+	v[0] ^= value;
+	v[3] ^= last;
+	sip_round(v);
+	sip_round(v);
+	v[0] ^= last;
+	v[2] ^= 0xff;
+	for (int i = 0; i < 4; i++)
+		sip_round(v);
+	return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
 static uint64_t hash_of(struct hash_key key)
 {
 	uint64_t h = (key.a ^ seed[0]) * 0x9e3779b97f4a7c15u;

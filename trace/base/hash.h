@@ -31,4 +31,7 @@ uint32_t *hash_at(struct hash *h, struct hash_key key);
 uint32_t hash_get(const struct hash *h, struct hash_key key);
 void hash_free(struct hash *h);
 
+/* The same number for the same value, in this run of the program; it does not show the value. */
+uint64_t hash_secret(uint64_t value);
+
 #endif

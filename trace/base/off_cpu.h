@@ -32,6 +32,14 @@ enum off_cpu {
 #define CALL_UNKNOWN 0xfffeu /* never in a trace */
 #define CALL_MAX     0x7ffdu /* the highest number */
 
+/* Bit of the object of an OHp with reason 2: it is a lock of the kernel, with a number for its
+ * address, and not the argument of the call. */
+#define CALL_LOCK_OF_KERNEL (1ull << 63)
+
+/* The owner of the lock on which a thread slept, as OHw has it: a tid, or one of these. */
+#define LOCK_OWNER_UNKNOWN 0
+#define LOCK_OWNER_NONE	   (-1)
+
 /* Whether the thread stays runnable. */
 static inline _Bool off_cpu_runnable(unsigned reason)
 {

@@ -11,6 +11,9 @@
 #define SIZE_PLAIN  6  /* bytes of OHp without a call, */
 #define SIZE_CALL   8  /* with it, */
 #define SIZE_OBJECT 16 /* and with its argument; 14 are those of an event after a loss */
+#define SIZE_WAKER  4  /* bytes of OHw without an owner, */
+#define SIZE_OWNER  8  /* with it, */
+#define SIZE_DETAIL 16 /* and with all that may follow; 12 are those of an event after a loss */
 
 struct sleep_call sleep_call_of(const struct event *ev)
 {
@@ -24,7 +27,19 @@ struct sleep_call sleep_call_of(const struct event *ev)
 	call.with_object = ev->payload_size == SIZE_OBJECT;
 	if (call.with_object)
 		call.object = get_u64(ev->payload + SIZE_CALL);
+	call.kernel_lock = call.object & CALL_LOCK_OF_KERNEL &&
+			   get_u16(ev->payload) == OFF_CPU_UNINTERRUPTIBLE;
 	return call;
+}
+
+int32_t sleep_lock_owner(const struct event *ev)
+{
+	uint32_t mcv = event_mcv(ev);
+
+	if ((mcv != MCV('O', 'H', 'w') && mcv != MCV('K', 'C', 'I')) || ev->jumbo ||
+	    (ev->payload_size != SIZE_OWNER && ev->payload_size != SIZE_DETAIL))
+		return LOCK_OWNER_UNKNOWN;
+	return get_i32(ev->payload + SIZE_WAKER);
 }
 
 int sleep_call_descriptor(const struct owner *owner, int32_t fd, int64_t begin, int64_t end)
@@ -58,7 +73,9 @@ struct hash_key sleep_call_key(const struct sleep_call *call, enum call_machine 
 {
 	struct hash_key key = {.c = call->call};
 
-	if (call->with_object && call_object(machine, call->call) == CALL_OBJECT_FD)
+	if (call->kernel_lock)
+		key.b = UINT64_MAX; /* all of them */
+	else if (call->with_object && call_object(machine, call->call) == CALL_OBJECT_FD)
 		key.b = (call->object & UINT32_MAX) << 32 | 1u << 31 |
 			(uint32_t)(sleep_call_descriptor(owner, (int32_t)call->object, begin, end) +
 				   1);
@@ -92,7 +109,13 @@ char *sleep_call_text(const struct sleep_call *call, enum call_machine machine,
 	int at;
 
 	if (!name)
-		return xasprintf("%scall %d", table, call->call & ~CALL_32BIT);
+		return xasprintf("%scall %d%s", table, call->call & ~CALL_32BIT,
+				 call->kernel_lock ? ", kernel lock" : "");
+	if (call->kernel_lock && call->with_object && exact)
+		return xasprintf("%s%s, kernel lock %" PRIx64, table, name,
+				 (uint64_t)(call->object & ~CALL_LOCK_OF_KERNEL));
+	if (call->kernel_lock)
+		return xasprintf("%s%s, kernel lock", table, name);
 	if (!call->with_object || (object != CALL_OBJECT_FD && !exact))
 		return xasprintf("%s%s", table, name);
 	switch (object) {

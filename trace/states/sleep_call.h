@@ -25,10 +25,14 @@ struct sleep_call {
 	uint64_t object; /* first argument; valid if with_object */
 	uint16_t call;	 /* as off_cpu.h says; CALL_UNKNOWN: not known */
 	bool with_object;
+	bool kernel_lock; /* the object is the number of a lock of the kernel */
 };
 
 /* Of an event OHp or KCO; of others, and where it was not recorded, the call is CALL_UNKNOWN. */
 struct sleep_call sleep_call_of(const struct event *ev);
+
+/* Of an event OHw or KCI: the owner of the lock on which the thread slept, as off_cpu.h says. */
+int32_t sleep_lock_owner(const struct event *ev);
 
 /* The name of the descriptor `fd` in a sleep from `begin` to `end` (`begin` again, if it is not
  * known): its index in owner->fds, or -1. */

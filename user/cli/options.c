@@ -271,7 +271,7 @@ RULE(is_full, o->mode == MODE_FULL)
 RULE(is_full_of_one, is_full(o) && !several_traces(o))
 RULE(is_full_without_last, is_full(o) && !has_last(o))
 RULE(is_full_of_switches, is_full(o) && records(o, EVENT_SWITCH))
-RULE(why_fits, o->why != WHY_CALL || is_full_of_switches(o))
+RULE(why_fits, o->why == WHY_NONE || is_full_of_switches(o))
 RULE(is_full_of_probes, is_full(o) && records(o, EVENT_PROBE))
 RULE(mode_fits, (o->mode != MODE_OFF || o->command) &&
 		(o->mode != MODE_SUMMARY || records(o, EVENT_SWITCH)))
@@ -285,7 +285,7 @@ RULE(uses_return_probes, !o->no_returns)
 
 static const char *const modes[] = {"off", "summary", "full", NULL};  /* enum mode */
 static const char *const policies[] = {"drop-new", "drop-old", NULL}; /* enum on_full */
-static const char *const whys[] = {"none", "call", NULL};
+static const char *const whys[] = {"none", "call", "lock", NULL};
 static const char *const clocks[] = {"scheduler", "tracepoint", NULL};
 
 #define TO(member) offsetof(struct options, member)
@@ -409,8 +409,10 @@ static const struct cli_option table[] = {
 	 "record only when threads are off the CPU, for a trace of libovni (ovni-merge)",
 	 .holds = is_full_of_switches, .rule = "needs --mode full and switch among --events"},
 	{"why", 0, NULL, cli_choice, TO(why),
-	 "call: also record the system call in which a thread sleeps; none (default)",
-	 .choices = whys, .holds = why_fits, .rule = "call needs --mode full and switch among --events"},
+	 "call: also record the system call in which a thread sleeps; lock: also the owner of the lock "
+	 "that it waits for; none (default)",
+	 .choices = whys, .holds = why_fits,
+	 .rule = "call and lock need --mode full and switch among --events"},
 	{"wakeup-clock", 0, NULL, cli_choice, TO(wakeup_tracepoint),
 	 "source of wake-up times; tracepoint costs more", .choices = clocks},
 	{"attach", 0, NULL, cli_choice, TO(attach),

@@ -62,6 +62,7 @@ struct session_info {
 	bool yields_unknown; /* this kernel does not distinguish yielded (7) from preempted (6) */
 	bool interrupts_unknown;  /* a waker that is an interrupt is recorded as 0, unknown */
 	bool calls;		  /* sleeps have their system calls (--why=call) */
+	bool locks;		  /* and the owners of locks (--why=lock) */
 	bool throttled_partly;	  /* a wait that a CPU quota prolongs counts as preempted (6) */
 	bool idle_known;	  /* the account tells idle CPUs from other threads */
 	const char *wakeup_clock; /* "scheduler", "tracepoint"; NULL: no wake-ups are recorded */

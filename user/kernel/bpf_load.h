@@ -42,6 +42,7 @@ struct bpf_load {
 	bool yields_unknown;	 /* yielded and preempted look the same */
 	bool interrupts_unknown; /* an interrupt is not recorded as a waker */
 	bool calls;		 /* the system calls of sleeps are recorded */
+	enum locks locks;	 /* and how the owners of locks are found */
 	bool throttled_partly;	 /* a wait that begins as preempted stays so */
 	bool preempt_calls;	 /* a program may keep its CPU (bpf_preempt_disable) */
 	bool find_stack;	 /* the memory that a stack is in can be looked up */

@@ -178,16 +178,22 @@ static void call_kernel_function(struct bpf_program *program, const struct btf *
 	}
 }
 
-/* For kernel_preempt_disable() and _enable() in a program. */
-static void call_preempt_functions(const struct bpf_load *bpf, const char *name,
-				   const struct btf *btf)
+/* For kernel_preempt_disable() and _enable(), and for the owners of locks, in a program. */
+static void call_kernel_functions(const struct bpf_load *bpf, const char *name,
+				  const struct btf *btf)
 {
 	struct bpf_program *program = bpf_object__find_program_by_name(bpf->skeleton->obj, name);
 
-	if (!bpf->preempt_calls)
-		return;
-	call_kernel_function(program, btf, PREEMPT_DISABLE_CALL, "bpf_preempt_disable");
-	call_kernel_function(program, btf, PREEMPT_ENABLE_CALL, "bpf_preempt_enable");
+	if (bpf->preempt_calls) {
+		call_kernel_function(program, btf, PREEMPT_DISABLE_CALL, "bpf_preempt_disable");
+		call_kernel_function(program, btf, PREEMPT_ENABLE_CALL, "bpf_preempt_enable");
+	}
+	if (bpf->locks) {
+		call_kernel_function(program, btf, TASK_FIND_CALL,
+				     bpf->locks == LOCKS_BY_VPID ? "bpf_task_from_vpid"
+								 : "bpf_task_from_pid");
+		call_kernel_function(program, btf, TASK_RELEASE_CALL, "bpf_task_release");
+	}
 }
 
 /* Selects the programs of the probes, with their attach types. */
@@ -347,6 +353,19 @@ static bool has_interrupt_pairs(const struct btf *btf)
 	       tracepoint_arguments(btf, "softirq_entry") >= 0;
 }
 
+static bool finds_tasks(const struct btf *btf, const char *function)
+{
+	return btf__find_by_name_kind(btf, function, BTF_KIND_FUNC) >= 0;
+}
+
+/* How a program finds the owner of a lock by its number. */
+static enum locks find_owners(const struct btf *btf)
+{
+	if (finds_tasks(btf, "bpf_task_from_vpid"))
+		return LOCKS_BY_VPID;
+	return finds_tasks(btf, "bpf_task_from_pid") ? LOCKS_BY_PID : LOCKS_NONE;
+}
+
 static int choose_row(struct bpf_load *bpf, const struct program_row *row,
 		      const struct options *options, const struct btf *btf, const char *switches)
 {
@@ -363,7 +382,7 @@ static int choose_row(struct bpf_load *bpf, const struct program_row *row,
 	if (there)
 		bpf->kinds |= row->kinds & options->kinds;
 	if (autoload(bpf, row->program, there)) {
-		call_preempt_functions(bpf, row->program, btf);
+		call_kernel_functions(bpf, row->program, btf);
 		return 0;
 	}
 	log_error("the program %s is missing in this build", row->program);
@@ -374,7 +393,6 @@ int programs_choose(struct bpf_load *bpf, const struct options *options)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
 	const char *switches;
-	bool can_calls;
 	unsigned can;
 	int err = 0;
 
@@ -392,8 +410,7 @@ int programs_choose(struct bpf_load *bpf, const struct options *options)
 	}
 	bpf->interrupts_unknown = !has_interrupt_pairs(btf);
 	bpf->preempt_calls = btf__find_by_name_kind(btf, "bpf_preempt_disable", BTF_KIND_FUNC) >= 0;
-	bpf->searches_modules = !bpf->preempt_calls ||
-				btf__find_by_name_kind(btf, "bpf_task_from_pid", BTF_KIND_FUNC) < 0;
+	bpf->searches_modules = !bpf->preempt_calls || !finds_tasks(btf, "bpf_task_from_pid");
 	bpf->throttled_partly = has_member(btf, "cfs_rq", "throttle_count") &&
 				!has_member(btf, "task_struct", "throttled");
 #if defined(__x86_64__) || defined(__aarch64__)
@@ -402,13 +419,16 @@ int programs_choose(struct bpf_load *bpf, const struct options *options)
 	bpf->yields_unknown = true;
 #endif
 	can = conditions(options, btf);
-	can_calls = options->mode == MODE_FULL && options->kinds & KIND(SWITCH) &&
-		    options->why == WHY_CALL;
-	bpf->calls = can_calls && !bpf->yields_unknown;
+	bpf->calls = options->mode == MODE_FULL && options->kinds & KIND(SWITCH) &&
+		     options->why != WHY_NONE && !bpf->yields_unknown;
 	can |= bpf->calls ? CAN_CALLS : 0;
-	if (can_calls && bpf->yields_unknown)
-		log_warn("this kernel does not show the registers of a sleeping thread (Linux 5.15 "
-			 "or newer does): no system calls are recorded");
+	if (options->why != WHY_NONE && bpf->yields_unknown)
+		log_warn("--why: this kernel does not show the registers of a sleeping thread "
+			 "(Linux 5.15 or newer does): no system calls are recorded");
+	bpf->locks = bpf->calls && options->why == WHY_LOCK ? find_owners(btf) : LOCKS_NONE;
+	if (bpf->calls && options->why == WHY_LOCK && !bpf->locks)
+		log_warn("--why=lock: this kernel does not let a program find a thread by its "
+			 "number (Linux 6.2 or newer does): no owners of locks are recorded");
 	bpf->lazy_summary = can & CAN_LAZY;
 	bpf->wakeup_from_sched_info = can & (CAN_LAZY | CAN_SCHED_WAKEUPS);
 	switches = switch_variant(options->mode, can);

@@ -311,6 +311,7 @@ static int print_plan(const struct recorder *r)
 		       r->caller.uid);
 	printf("yielded differs from preempted: %s\n", r->bpf.yields_unknown ? "no" : "yes");
 	printf("system calls of sleeps are recorded: %s\n", r->bpf.calls ? "yes" : "no");
+	printf("owners of locks are recorded: %s\n", r->bpf.locks ? "yes" : "no");
 	printf("interrupts are recorded as wakers: %s\n", r->bpf.interrupts_unknown ? "no" : "yes");
 	printf("the programs are loaded; nothing is recorded (--dry-run)\n");
 	return flush_stdout();
@@ -419,6 +420,7 @@ static int open_sink(struct recorder *r)
 		.wakeup_clock = bpf_load_wakeup_clock(&r->bpf),
 		.interrupts_unknown = r->bpf.interrupts_unknown,
 		.calls = r->bpf.calls,
+		.locks = r->bpf.locks,
 		.throttled_partly = r->bpf.throttled_partly,
 		.idle_known = !options_some_threads(o),
 		.boot_id = r->boot_id[0] ? r->boot_id : NULL,

@@ -109,12 +109,11 @@ struct closing {
 
 static int put_closing(void *arg, uint32_t mcv, int32_t cpu)
 {
-	static const int32_t unknown = WAKER_UNKNOWN;
 	const struct closing *c = arg;
 
 	switch (mcv) {
 	case MCV('O', 'H', 'w'):
-		emit_state(c->tl, c->task, mcv, c->clock, &unknown, sizeof(unknown));
+		emit_wakeup(c->tl, c->task, c->clock, 0, WAKER_UNKNOWN);
 		break;
 	case MCV('O', 'A', 's'):
 		emit(c->tl, c->task, mcv, c->clock, &cpu, sizeof(cpu));
@@ -132,11 +131,16 @@ int emit_close(struct timeline *tl, struct task *task, uint64_t clock)
 	static const int32_t virtual_cpu = -1;
 	struct closing closing = {tl, task, clock};
 	int err = task_room(tl->threads, task);
+	uint8_t payload[EVENT_PAYLOAD_MAX];
+	size_t size;
 
 	if (err)
 		return err;
 	if (tl->options.kernel_model && task->state == THREAD_STATE_PAUSED) {
-		emit_state(tl, task, MCV('K', 'C', 'I'), clock, &virtual_cpu, sizeof(virtual_cpu));
+		memcpy(payload, &virtual_cpu, sizeof(virtual_cpu));
+		size = sizeof(virtual_cpu) +
+		       put_lock_owner(tl, task, payload + sizeof(virtual_cpu));
+		emit_state(tl, task, MCV('K', 'C', 'I'), clock, payload, size);
 		task->state = THREAD_STATE_RUNNING;
 	}
 	err = thread_state_close(task->state, task->cpu < 0, put_closing, &closing);

@@ -101,7 +101,7 @@ static inline size_t put_call(const struct timeline *tl, const struct task *task
 	if (unlikely(task->known))
 		return 0;
 	memcpy(payload, &task->call, sizeof(task->call));
-	if (!call_object(tl->threads->machine, task->call))
+	if (!task->kernel_lock && !call_object(tl->threads->machine, task->call))
 		return sizeof(task->call);
 	memcpy(payload + sizeof(task->call), &task->object, sizeof(task->object));
 	return sizeof(task->call) + sizeof(task->object);
@@ -142,11 +142,31 @@ static inline int emit_leave(struct timeline *tl, struct task *task, uint64_t cl
 /* The first event on a CPU of a task that is unknown or dead. */
 int emit_execute(struct timeline *tl, struct task *task, int32_t cpu, uint64_t clock);
 
+/* Appends the owner of the lock on which the task has slept to a payload. Returns the bytes; 0: not
+ * known, or after a loss, where there is no space. */
+static inline size_t put_lock_owner(struct timeline *tl, struct task *task, uint8_t *payload)
+{
+	int32_t owner = task->lock_owner;
+
+	if (likely(owner == LOCK_OWNER_UNKNOWN))
+		return 0;
+	task->lock_owner = LOCK_OWNER_UNKNOWN;
+	if (task->known)
+		return 0;
+	if (owner > 0)
+		names_mention(&tl->threads->names, (uint32_t)owner);
+	memcpy(payload, &owner, sizeof(owner));
+	return sizeof(owner);
+}
+
 /* A paused task was woken at `wake`, as its wake-up is known; 0 or older than its last leave:
  * not known, and the event is then at `clock`. */
 static inline void emit_wakeup(struct timeline *tl, struct task *task, uint64_t clock,
 			       uint64_t wake, int32_t waker)
 {
+	uint8_t payload[EVENT_PAYLOAD_MAX];
+	size_t size;
+
 	if (wake && wake >= task->out) {
 		clock = wake < clock ? wake : clock;
 		tl->counts.wakeups++;
@@ -155,7 +175,9 @@ static inline void emit_wakeup(struct timeline *tl, struct task *task, uint64_t 
 	} else {
 		waker = WAKER_UNKNOWN;
 	}
-	emit_state(tl, task, MCV('O', 'H', 'w'), clock, &waker, sizeof(waker));
+	memcpy(payload, &waker, sizeof(waker));
+	size = sizeof(waker) + put_lock_owner(tl, task, payload + sizeof(waker));
+	emit_state(tl, task, MCV('O', 'H', 'w'), clock, payload, size);
 	task->state = THREAD_STATE_WARMING;
 }
 
@@ -164,6 +186,8 @@ static inline void emit_wakeup(struct timeline *tl, struct task *task, uint64_t 
 static inline int emit_enter(struct timeline *tl, struct task *task, int32_t cpu, uint64_t clock,
 			     uint64_t wake, int32_t waker)
 {
+	uint8_t payload[EVENT_PAYLOAD_MAX];
+	size_t size;
 	int err;
 
 	if (unlikely(task->state != THREAD_STATE_PAUSED && task->state != THREAD_STATE_WARMING))
@@ -182,7 +206,9 @@ static inline int emit_enter(struct timeline *tl, struct task *task, int32_t cpu
 		}
 		emit_state(tl, task, MCV('O', 'H', 'r'), clock, NULL, 0);
 	} else {
-		emit_state(tl, task, MCV('K', 'C', 'I'), clock, &cpu, sizeof(cpu));
+		memcpy(payload, &cpu, sizeof(cpu));
+		size = sizeof(cpu) + put_lock_owner(tl, task, payload + sizeof(cpu));
+		emit_state(tl, task, MCV('K', 'C', 'I'), clock, payload, size);
 		tl->counts.migrations += task->cpu >= 0 && task->cpu != cpu;
 	}
 	task->cpu = cpu;

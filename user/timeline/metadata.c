@@ -353,6 +353,7 @@ static void put_session(struct json *bpf, const struct session *s)
 	put_true(session, "yields_unknown", info->yields_unknown);
 	put_true(session, "interrupts_unknown", info->interrupts_unknown);
 	put_true(session, "calls", info->calls);
+	put_true(session, "locks", info->locks);
 	put_true(session, "throttled_partly", info->throttled_partly);
 	json_put_bool(session, "idle_known", info->idle_known);
 	json_put_string(session, "wakeup_clock", info->wakeup_clock);

@@ -73,12 +73,14 @@ struct task {
 	uint8_t flags;	   /* enum task_flags */
 	uint64_t events;   /* written since it was bound */
 	struct thread *thread;
-	uint64_t in;	 /* clock at which it got its CPU */
-	uint64_t ran;	 /* time on CPUs before that, ns */
-	uint64_t moved;	 /* clock of the last move to another queue; older than its wait: none */
-	uint64_t known;	 /* its state is not known since that clock; 0: it is */
-	uint64_t object; /* of the call: its first argument */
-	uint16_t call;	 /* the system call of its last sleep; CALL_UNKNOWN: not known */
+	uint64_t in;	    /* clock at which it got its CPU */
+	uint64_t ran;	    /* time on CPUs before that, ns */
+	uint64_t moved;	    /* clock of the last move to another queue; older than its wait: none */
+	uint64_t known;	    /* its state is not known since that clock; 0: it is */
+	uint64_t object;    /* of the call: its first argument */
+	uint16_t call;	    /* the system call of its last sleep; CALL_UNKNOWN: not known */
+	bool kernel_lock;   /* the object is a lock of the kernel */
+	int32_t lock_owner; /* of the lock on which it sleeps, until its wake-up; see off_cpu.h */
 
 	/* The rest. */
 	struct stacks *stacks; /* of its probes; NULL: none yet */

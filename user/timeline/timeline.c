@@ -125,6 +125,7 @@ static int leave_unseen(struct timeline *tl, struct task *task, uint64_t clock)
 	lose_state(task, task->in); /* it may have left right after its last record */
 	err = emit_leave(tl, task, clock, OFF_CPU_LOST, -1, false);
 	task->call = CALL_UNKNOWN;
+	task->lock_owner = LOCK_OWNER_UNKNOWN;
 	task->out = clock;
 	cpu->use = CPU_UNKNOWN;
 	cpu_add_time(cpu, clock);
@@ -570,8 +571,10 @@ static int unusual(struct timeline *tl, struct cpu *cpu, const struct record_swi
 	if (err || !*next)
 		return err;
 	(*next)->flags &= (uint8_t)~TASK_JOINED;
-	if (r->head.flags)
+	if (r->head.flags) {
 		(*next)->call = CALL_UNKNOWN; /* its last sleep was not seen */
+		(*next)->lock_owner = LOCK_OWNER_UNKNOWN;
+	}
 	err = elsewhere && *next != *prev ? emit_close(tl, *next, (*next)->last) : 0;
 	if (err)
 		return err;
@@ -616,6 +619,10 @@ static inline bool falls_asleep_in_call(struct timeline *tl, struct task *task,
 	if (!call_restarts(tl->threads->machine, longer->call) || task->call == CALL_UNKNOWN) {
 		task->call = longer->call;
 		task->object = longer->object;
+		task->kernel_lock = longer->flags & CALL_KERNEL_LOCK;
+		if (unlikely(task->kernel_lock))
+			task->object = hash_secret(longer->object) | CALL_LOCK_OF_KERNEL;
+		task->lock_owner = longer->owner;
 	}
 	return task->call != CALL_UNKNOWN;
 }
@@ -624,7 +631,7 @@ static inline bool falls_asleep_in_call(struct timeline *tl, struct task *task,
 static inline void name_descriptor(struct timeline *tl, struct task *task,
 				   const struct record_switch *r)
 {
-	if (r->head.kind == RECORD_SWITCH_CALL &&
+	if (r->head.kind == RECORD_SWITCH_CALL && !task->kernel_lock &&
 	    call_object(tl->threads->machine, task->call) == CALL_OBJECT_FD)
 		threads_sleep_on(tl->threads, task, task->object, r->head.clock);
 }
@@ -725,6 +732,7 @@ static void set_off_cpu(struct task *task, bool runnable, uint64_t clock)
 	task->state = THREAD_STATE_UNKNOWN;
 	task->cpu = -1;
 	task->out = clock;
+	task->lock_owner = LOCK_OWNER_UNKNOWN;
 	task->flags &= (uint8_t)~TASK_RUNNABLE;
 	if (runnable)
 		task->flags |= TASK_RUNNABLE;
@@ -1093,6 +1101,8 @@ void timeline_sleeps_in(struct timeline *tl, uint32_t id, uint16_t call, uint64_
 		return;
 	task->call = call;
 	task->object = object;
+	task->kernel_lock = false;
+	task->lock_owner = LOCK_OWNER_UNKNOWN;
 }
 
 /* ---- the end ---- */
@@ -1265,6 +1275,8 @@ static int carry_over_task(struct timeline *tl, const struct timeline *from, con
 	task->known = old->known;
 	task->call = old->call;
 	task->object = old->object;
+	task->kernel_lock = old->kernel_lock;
+	task->lock_owner = old->lock_owner;
 	task->name = old->name;
 	task->name.clock = later(old->name.clock, tl->options.t0);
 	task->flags = (old->flags & KEPT) | flags_before(from, old);
