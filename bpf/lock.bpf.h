@@ -133,8 +133,9 @@ static __always_inline int futex_owner(struct task_struct *task, __u64 address)
 #define OWNER_BITS	      7ull /* flags of the owner */
 #define OWNER_READERS	      1ull /* of an rw_semaphore: readers own it */
 
-/* The mutex or semaphore on which a task sleeps, with its kind; 0: none, or this kernel does not
- * say. 77da18de55ac (6.16) added mutexes, 6.17 rw-semaphores. */
+/* The mutex or semaphore on which a task sleeps, with its kind in the low bits. 0: none, or a
+ * kernel without the field: Linux 6.16 added it for mutexes (commit 77da18de55ac), 6.17 for
+ * rw-semaphores. */
 static __always_inline __u64 kernel_lock(struct task_struct *task)
 {
 	struct task_struct___blocker *new = (void *)task;

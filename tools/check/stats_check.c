@@ -193,7 +193,7 @@ static void check_run(struct stats_check *c)
 	add_line(threads, &c->stats.unlisted);
 	if (run && nthreads)
 		check_thread_sums(c, run, threads, "the threads");
-	/* of a recording that goes on, threads and CPUs are read one after the other */
+	/* threads and CPUs of a running recording are read one after the other */
 	if (run && nthreads && ncpus)
 		check_cpu_sums(c, run, cpus,
 			       c->stats.recovered ? cpus[STATS_ACTIVE_NS]

@@ -38,7 +38,7 @@ struct chrome {
 	int64_t *busy_until; /* of each CPU of the subjects, or INT64_MIN */
 	size_t ncpus;
 	bool *has_calls;		/* of each thread */
-	bool *shown_process;		/* of each process: one of its threads is wanted */
+	bool *shown_process;		/* of each process: one of its threads is selected */
 	uint64_t events, slices, apart; /* apart: asynchronous ones */
 	uint64_t checked;		/* events at the last check of the size */
 	bool in_meta;
@@ -103,7 +103,7 @@ static void put_time(struct chrome *c, const char *key, int64_t ns)
 	printer_format(&c->out, ",\"%s\":%" PRId64 ".%03d", key, ns / 1000, (int)(ns % 1000));
 }
 
-/* The caller goes on, and ends the event with "}". */
+/* The caller adds further members, and ends the event with "}". */
 static void begin_event(struct chrome *c, const char *name, char phase, uint64_t process,
 			uint64_t track)
 {

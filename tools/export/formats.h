@@ -2,7 +2,7 @@
 /*
  * formats: the formats that ovni-export writes, one file or more each.
  *
- * In: an open trace and the part that is asked for; out: a file, complete or none. A writer walks
+ * In: an open trace and the selected part; out: a file, complete or none. A writer walks
  * the trace once (trace/states/intervals.h), and its memory follows threads.
  */
 #ifndef TOOLS_EXPORT_FORMATS_H

@@ -6,7 +6,7 @@
  * In: begins and ends on the channels of threads, by clock; out: packets. Each channel is a track
  * below the track of its thread, and a sequence with a clock of its own, so that an event needs no
  * more than a difference of clocks and a number for its name. Invariant: begins and ends of a track
- * balance within a part; what is open at the end of a part gets an end with `open_at_end`.
+ * balance within a part; a slice that is open at the end of a part ends there, with `open_at_end`.
  * Specification: perfetto.md 7 (losses) and 9.
  */
 #ifndef TOOLS_EXPORT_PERFETTO_SLICES_H

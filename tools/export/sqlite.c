@@ -70,7 +70,7 @@ static int create_table(struct database *d, enum export_table table)
 	return 0;
 }
 
-/* Lets SQLite open the new file by the name that the kernel has for it, through no link. */
+/* Opens the new file in SQLite: by its path in /proc/self/fd, in which SQLite follows no link. */
 static int open_file(struct database *d)
 {
 	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW;

@@ -7,8 +7,8 @@
  *   worker (1204)    runnable  preempted     310   1.204 s    25.36  9.812 ms  3.107231
  *   worker (1204)    asleep    io             12   1.102 s    23.22  91.10 ms  2.310021  read(3)
  *
- * The rows of a thread add up to its life (thread_times.h); threads that want a CPU most come
- * first.
+ * The rows of a thread add up to its life (thread_times.h). The threads are sorted by their time on
+ * a CPU and waiting for one.
  *
  * report blocked: its sleeps alone, also by waker and by futex or process.
  *
@@ -57,7 +57,7 @@ struct why {
 	char **texts;		/* the call and the waker of each row of `blocked` */
 };
 
-/* A stay ends: the interval before it has the call of a sleep. */
+/* Counts a stay that ends. The interval before it has the system call of a sleep. */
 static void stay(void *arg, uint32_t stream, enum time_use use, int64_t begin, int64_t end)
 {
 	struct why *why = arg;

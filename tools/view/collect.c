@@ -649,7 +649,7 @@ static int start(struct collect *c)
 	return 0;
 }
 
-/* Writes what is open at the end of the trace. */
+/* Ends the open stays and calls at the end of the trace. */
 static int finish(struct collect *c, const struct intervals *intervals)
 {
 	int err = 0;

@@ -3,9 +3,9 @@
  * blocked: the sleeps of each thread by reason, system call, descriptor or other object, and waker.
  *
  * In: the stays of thread_times.h during a walk (intervals.h); out: rows. Invariant: the rows of a
- * thread add up to the time in which it neither ran nor waited for a CPU, in ns, the time for which
- * its state is not known included. A thread has BLOCKED_ROWS rows with objects and wakers; later
- * combinations go without, so that memory follows threads.
+ * thread add up to its life less its time on a CPU and waiting for one, in ns; the time in unknown
+ * states has rows of its own. A thread has at most BLOCKED_ROWS rows with objects and wakers; the
+ * rows of later combinations have neither, so that memory follows threads.
  * Specification: why.md, part B; event-mapping.md "The system call of a sleep".
  */
 #ifndef TRACE_ANALYSIS_BLOCKED_H

@@ -75,7 +75,7 @@ static void add_waiter(struct locks *locks, uint32_t object, uint32_t stream)
 	}
 }
 
-/* A stay ends; if it is a wait, the present event has the owner. */
+/* Counts a stay that ends, if it is a wait for a lock. The event at its end has the owner. */
 static void stay(void *arg, uint32_t stream, enum time_use use, int64_t begin, int64_t end)
 {
 	struct locks *locks = arg;

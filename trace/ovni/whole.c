@@ -102,7 +102,7 @@ static void take_clocks(struct whole *w, const struct extent *extent)
 
 /*
  * Compares a recorded stream with its metadata, which say that it has `events` events. Its extent
- * is missing in older recordings; a part of it, or what is no number, is damage.
+ * is missing in older recordings; a part of it, or a value that is no number, is damage.
  */
 static void compare(struct whole *w, const char *path, const struct json *bpf, uint64_t events,
 		    struct stream *stream, bool thorough)
@@ -272,7 +272,7 @@ static void put_fault(struct reasons *r, const struct whole_fault *fault, const 
 	put(r, "%s (%s%s)", what, fault->first, fault->streams > 1 ? ", and others" : "");
 }
 
-/* Compares the events with what was written of them. */
+/* Compares the events with the number of written events. */
 static void compare_events(const struct whole *w, struct reasons *r)
 {
 	uint64_t end;

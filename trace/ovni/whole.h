@@ -27,7 +27,7 @@
 
 #define WHOLE_KEY "bpf.incomplete" /* why the trace from which this one was made is not whole */
 
-/* One stream, and what is wrong with it. */
+/* One kind of damage, and the streams that have it. */
 struct whole_fault {
 	uint64_t streams; /* that have it */
 	char first[128];  /* path of one of them */

@@ -29,9 +29,9 @@ struct cpu_time { /* all in ns */
 	int64_t window;
 	int64_t overlap; /* beyond the window: several threads at a time on one CPU */
 
-	/* private, during the walk over a part: */
-	int64_t running;	     /* the stream whose thread is known to run; -1: none */
-	int64_t since, until;	     /* it began then; known, or in a gap, up to this clock */
+	/* private to cpu_time.c, for the walk over the events: */
+	int64_t running;	     /* the stream of the running thread; -1: none is known */
+	int64_t since, until;	     /* begin of that run; end of its known part, or of a gap */
 	int64_t gaps_all, gaps_part; /* ns after a loss, in the trace and in the part */
 };
 

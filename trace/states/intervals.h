@@ -84,7 +84,8 @@ int interval_payload_size(uint32_t mcv);
 /* ns before an event OH? or KC? for which the state of the thread was not recorded; mostly 0. */
 int64_t interval_unknown_ns(const struct event *ev);
 
-/* The clock up to which a run that began at `start` is known, if the event OH? or KC? ends it. */
+/* The end of the known part of a run, in ns: the run began at `start`, the event OH? or KC? ends
+ * it. It is the clock of the event, or of the loss before it. */
 int64_t interval_known_run(const struct event *ev, int64_t start);
 
 /* Walks the trace. Intervals that are open at the end are reported as cut. Returns 0, or -errno

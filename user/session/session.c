@@ -472,7 +472,7 @@ static int open_output(struct recorder *r)
 
 	if (err)
 		return err;
-	/* what is kept would find a way through folders that the user may not search */
+	/* a kept descriptor would open files below folders that the user may not search */
 	err = privilege_suspend(&r->caller);
 	if (err)
 		return err;

@@ -5,7 +5,7 @@
  * A task is found by the dense id that the kernel side gave it: pages of an array, no
  * hashing on the hot path; a page goes when its tasks are dead. A stream is a (pid, tid)
  * and a struct thread, found once, when a task writes its first event; a task that takes
- * the place of an earlier one with the same pair goes on in its stream. Buffers grow
+ * the place of an earlier one with the same pair continues its stream. Buffers grow
  * from 256 bytes to 16 KiB and are handed to the writer when full and when the
  * thread dies, then with its finished stream.json.
  * Invariants: memory follows the number of threads, not of events; a stream has at most

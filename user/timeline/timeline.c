@@ -607,7 +607,7 @@ static void release_gone(struct timeline *tl, uint32_t id)
 }
 
 /* The call in which `task` falls asleep becomes its last one. False if it is not known. A stop that
- * a signal makes is in no call; a call that goes on after it keeps its number. */
+ * a signal causes is in no call; a call that continues after it keeps its number. */
 static inline bool falls_asleep_in_call(struct timeline *tl, struct task *task,
 					const struct record_switch *r)
 {
