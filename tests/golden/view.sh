@@ -153,6 +153,16 @@ thread n 1 2 bpf.name="waker"
 thread n 1 3 bpf.name="child"
 7400 OHx i32:2 i32:-1 u64:0
 10000 OHe
+thread n 1 4 bpf.name="sleeper" bpf.fds=[{"fd":5,"name":"/old","from":"1000","to":"2000"},{"fd":5,"name":"/new","from":"6000","to":"9000"}]
+1000 OHx i32:-1 i32:-1 u64:0
+1000 OHp u16:1 i32:-1 u16:0 u64:5
+2500 OHw i32:-2
+2600 OHr
+3000 OHp u16:3 i32:0 u16:0 u64:5
+8000 OHw i32:-2
+8100 OHr
+9000 OHp u16:1 i32:0 u16:202 u64:4096
+10000 OHe
 END
 view 0 calls
 agree calls.html calls
@@ -163,7 +173,10 @@ from view_page import CREATED, Page
 
 page = Page("calls.html")
 calls = [page.meta["sleep_calls"][run.call] for run in page.runs if run.call is not None]
-assert sorted(calls) == ["fault", "futex", "read(3 = /data)", "read(3 = /data)", "read(4)"], calls
+assert sorted(calls) == ["fault", "futex", "futex", "read(3 = /data)", "read(3 = /data)", "read(4)", "read(5)"], calls
+# of a thread that sleeps at the begin of the trace, and of one whose descriptor got its name in the sleep
+stays = [(stay.begin, page.meta["sleep_calls"][stay.call]) for stay in page.stays if stay.call >= 0 and page.name(stay.thread) == "sleeper (4)"]
+assert stays == [(0, "read(5 = /old)"), (2000, "read(5 = /new)"), (8000, "futex")], stays
 child, = [run for run in page.runs if run.wake == CREATED]
 assert (page.name(child.thread), page.name(child.waker), child.latency, child.begin) == ("child (3)", "reader (1)", 200, 6400), child
 PYTHON

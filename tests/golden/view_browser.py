@@ -491,7 +491,7 @@ def look_at_paths(browser):
     check("Esc ends it", rows() == every and browser.run("return view.path === undefined"), rows())
     # system calls and creators in the sentences and the search
     for t, key, words in ((60, "t1", "asleep (sleeping) in futex for 99.98 us"), (60000, "t4", "asleep (io) in read(3 = /data/<b>x) for 79.96 us"),
-                          (13, "t3", "was runnable (newborn) for 4 ns"), (13, "t3", "It was created by main (1) on CPU 0"),
+                          (70, "t5", "asleep (sleeping) in epoll_wait(4) for 150.02 us"), (13, "t3", "was runnable (newborn) for 4 ns"), (13, "t3", "It was created by main (1) on CPU 0"),
                           (16, "t1", "Then it slept (sleeping) in futex.")):
         browser.run("view.show(arguments[0] - 10, arguments[0] + 10)", t)
         look.settle()
@@ -503,6 +503,10 @@ def look_at_paths(browser):
     browser.keys("\ue00c")
     look.link("read(3")
     check("and goes to its longest sleep", "asleep (io) in read(3 = /data/<b>x) for 79.96 us" in look.panel(), look.panel())
+    look.browser.run("document.getElementById('search').value = ''")
+    browser.keys("/")
+    browser.keys("epoll")
+    check("the search finds a sleep from the begin on", re.search(r"epoll_wait\(4\)\s*sleeps in a system call\s*1 sleep\s*150.02 us", look.panel()), look.panel())
     # the table of the part in sight, of all threads and of the chosen one
     look = Look(browser, "turns")
     browser.run("view.chooseRow('t', 4)")

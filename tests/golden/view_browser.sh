@@ -123,6 +123,10 @@ thread n 1 4 bpf.name="holder" bpf.fds=[{"fd":3,"name":"/data/<b>x","from":"0","
 150000 OHw i32:-2
 150010 OHr
 150020 OHe
+thread n 1 5 bpf.name="early"
+0 OHx i32:-1 i32:-1 u64:0
+0 OHp u16:1 i32:-1 u16:232 u64:4
+150020 OHe
 END
 # Random schedules: births, preemption, wake-ups by all kinds of wakers, with clocks that are late.
 python3 -B - "$S/tests/golden" <<'PYTHON'

@@ -26,6 +26,7 @@ GAP, STAY, CALL, GAP_USUAL, RECENT = 16, 32, 64, 1, 120
 NONE, STAYED, INTERRUPT, UNKNOWN, LAST, BEFORE, ACTOR, SINCE, MOVED, CREATED = range(10)
 
 Run = collections.namedtuple("Run", "thread cpu begin end why wake latency waker next stays call")
+Stay = collections.namedtuple("Stay", "thread use begin end call")  # call: -1 if not known
 Call = collections.namedtuple("Call", "thread function depth begin end inner returned")
 
 
@@ -112,11 +113,12 @@ def read_runs(data):
 
 
 def read_stays(data):
-    threads, uses, begins, durations = columns(data, 4)
+    threads, uses, begins, durations, calls = columns(data, 5)
     at = 0
     while threads.more():
         at += begins.signed()
-        yield threads.number(), uses.number(), at, at + durations.number()
+        yield Stay(threads.number(), uses.number(), at, at + durations.number(), calls.number() - 1)
+    assert not any(c.more() for c in (uses, begins, durations, calls))
 
 
 def read_calls(data):
@@ -171,7 +173,7 @@ class Page:
 
     def all_stays(self):
         """(thread, use, begin, end): the written stays, the runs, and those that follow from runs."""
-        yield from self.stays
+        yield from (stay[:4] for stay in self.stays)
         by_thread = collections.defaultdict(list)
         for run in self.runs:
             by_thread[run.thread].append(run)
@@ -244,6 +246,7 @@ def compare_stays(page, bin_dir, trace, window=()):
     sums = collections.defaultdict(lambda: [0, 0, 0])
     options = ["--from", str(window[0]), "--to", str(window[1])] if window else []
     calls = {(run.thread, run.end): page.meta["sleep_calls"][run.call] for run in page.runs if run.call is not None}
+    calls.update({(stay.thread, stay.begin): page.meta["sleep_calls"][stay.call] if stay.call >= 0 else "" for stay in page.stays})
     for thread, use, begin, end in page.all_stays():
         call = calls.get((thread, begin), "") if page.meta["uses"][use]["state"] == "asleep" else ""
         if window:

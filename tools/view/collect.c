@@ -10,14 +10,15 @@
 #define STAYS_MOST   4	   /* between two runs; more are written at once */
 #define ENTRIES_MOST 65536 /* of a block */
 
-enum stay_column { STAY_THREAD, STAY_USE, STAY_BEGIN, STAY_DURATION, STAY_COLUMNS };
+enum stay_column { STAY_THREAD, STAY_USE, STAY_BEGIN, STAY_DURATION, STAY_CALL, STAY_COLUMNS };
 enum call_column { CALL_THREAD, CALL_FUNCTION, CALL_DEPTH, CALL_END, CALL_DURATION, CALL_COLUMNS };
 enum point_column { POINT_THREAD, POINT_TYPE, POINT_AT, POINT_LOW, POINT_HIGH, POINT_COLUMNS };
 enum gap_column { GAP_THREAD, GAP_CPU, GAP_BEGIN, GAP_DURATION, GAP_COUNT, GAP_COLUMNS };
 
 struct stay {
 	int64_t begin, end;
-	uint8_t use; /* enum time_use */
+	uint32_t call; /* of a sleep: its number + 1; 0: not known */
+	uint8_t use;   /* enum time_use */
 };
 
 struct open_call {
@@ -40,6 +41,7 @@ struct thread_track {
 	bool written; /* its runs are in the page */
 	uint8_t left; /* enum off_cpu: why it ended */
 	int64_t left_at;
+	uint32_t call; /* of the sleep after it, as in its last run */
 	/* stays since then */
 	uint8_t use; /* the present one */
 	bool too_many;
@@ -133,6 +135,39 @@ static void check_limit(struct collect *c, int64_t clock)
 
 /* ---- stays ---- */
 
+/* The number of the system call in which a thread sleeps between two clocks, plus 1; 0: it is not
+ * known. UINT32_MAX after a message. */
+static uint32_t number_call(struct collect *c, uint32_t stream, const struct sleep_call *call,
+			    int64_t begin, int64_t end)
+{
+	const struct owner *owner = &c->source->owners[stream];
+	enum call_machine machine = c->machines[stream];
+	struct hash_key key;
+	uint32_t *at;
+	char **text;
+
+	if (call->call == CALL_UNKNOWN)
+		return 0;
+	key = sleep_call_key(call, machine, owner, begin, end);
+	key.a = key.b ? (uint64_t)stream << 32 : machine;
+	at = hash_at(&c->by_call, key);
+	if (!at)
+		goto lack;
+	if (*at == HASH_NONE) {
+		text = ARRAY_ADD(c->sleep_calls, c->nsleep_calls);
+		if (!text)
+			goto lack;
+		*text = sleep_call_text(call, machine, owner, begin, end, false);
+		if (!*text)
+			goto lack;
+		*at = (uint32_t)c->nsleep_calls;
+	}
+	return *at;
+lack:
+	log_no_memory("for the system calls of the page");
+	return UINT32_MAX;
+}
+
 static int write_stay(struct collect *c, uint32_t stream, const struct stay *stay)
 {
 	int64_t begin = relative(c, stay->begin), end = relative(c, stay->end);
@@ -143,6 +178,7 @@ static int write_stay(struct collect *c, uint32_t stream, const struct stay *sta
 	column_byte(&c->stays, STAY_USE, stay->use);
 	column_signed(&c->stays, STAY_BEGIN, begin - c->stay_at);
 	column_number(&c->stays, STAY_DURATION, (uint64_t)(end - begin));
+	column_number(&c->stays, STAY_CALL, stay->call);
 	c->stay_at = begin;
 	c->nstays++;
 	if (++c->stays.entries < ENTRIES_MOST)
@@ -164,11 +200,17 @@ static int write_stays(struct collect *c, uint32_t stream)
 }
 
 /* A stay of a thread that does not run has ended. */
-static int end_stay(struct collect *c, uint32_t stream, struct stay stay)
+static int end_stay(struct collect *c, const struct intervals *intervals, uint32_t stream,
+		    struct stay stay)
 {
 	struct thread_track *t = &c->threads[stream];
 	int err = 0;
 
+	if (stay.use >= TIME_ASLEEP && stay.use != TIME_LOST)
+		stay.call = number_call(c, stream, &intervals->threads[stream].interval.call,
+					stay.begin, stay.end);
+	if (stay.call == UINT32_MAX)
+		return -ENOMEM;
 	if (stay.use > TIME_RUNNING && stay.use < TIME_ASLEEP)
 		density_add(&c->runnable, relative(c, stay.begin), relative(c, stay.end));
 	if (t->nstays == STAYS_MOST) {
@@ -179,10 +221,11 @@ static int end_stay(struct collect *c, uint32_t stream, struct stay stay)
 	return err;
 }
 
-static int change_use(struct collect *c, uint32_t stream, enum time_use use, int64_t clock)
+static int change_use(struct collect *c, const struct intervals *intervals, uint32_t stream,
+		      enum time_use use, int64_t clock)
 {
 	struct thread_track *t = &c->threads[stream];
-	struct stay stay = {t->since, clock, t->use};
+	struct stay stay = {.begin = t->since, .end = clock, .use = t->use};
 
 	if (use == t->use)
 		return 0;
@@ -190,19 +233,21 @@ static int change_use(struct collect *c, uint32_t stream, enum time_use use, int
 	t->since = clock;
 	if (stay.use == TIME_RUNNING || stay.use == TIME_NONE || stay.end <= stay.begin)
 		return 0;
-	return end_stay(c, stream, stay);
+	return end_stay(c, intervals, stream, stay);
 }
 
-/* The use of the thread's time from now on, as thread_times.h has it. The one before is known up to
- * the clock `known`. */
-static int follow_use(struct collect *c, uint32_t stream, enum time_use use, int64_t known)
+/* The use of the thread's time from now on, as thread_times.h has it. */
+static int follow_use(struct collect *c, const struct intervals *intervals, uint32_t stream)
 {
 	const struct thread_track *t = &c->threads[stream];
+	enum time_use use = time_use_now(intervals, stream);
+	int64_t known = intervals->threads[stream].known;
 	int err = 0;
 
 	if (t->use != TIME_NONE && known < c->now && t->since < c->now)
-		err = change_use(c, stream, TIME_LOST, known > t->since ? known : t->since);
-	return err ? err : change_use(c, stream, use, c->now);
+		err = change_use(c, intervals, stream, TIME_LOST,
+				 known > t->since ? known : t->since);
+	return err ? err : change_use(c, intervals, stream, use, c->now);
 }
 
 /* The stays that a reader of the page concludes from the run before, and the wake-up. */
@@ -220,15 +265,19 @@ static unsigned conclude_stays(const struct thread_track *t, const struct run *r
 	if (run->wake == WAKE_STAYED || wake < t->left_at)
 		wake = t->left_at;
 	if (wake > t->left_at)
-		stays[n++] = (struct stay){t->left_at, wake, (uint8_t)(TIME_ASLEEP + t->left)};
+		stays[n++] = (struct stay){.begin = t->left_at,
+					   .end = wake,
+					   .call = t->left == OFF_CPU_LOST ? 0 : t->call,
+					   .use = (uint8_t)(TIME_ASLEEP + t->left)};
 	if (begin <= wake)
 		return n;
 	stays[n++] = (struct stay){
-		wake, begin,
-		(uint8_t)(TIME_WAITING + (!runnable			 ? WAIT_WOKEN
-					  : t->left == OFF_CPU_YIELDED	 ? WAIT_YIELDED
-					  : t->left == OFF_CPU_THROTTLED ? WAIT_THROTTLED
-									 : WAIT_PREEMPTED))};
+		.begin = wake,
+		.end = begin,
+		.use = (uint8_t)(TIME_WAITING + (!runnable			? WAIT_WOKEN
+						 : t->left == OFF_CPU_YIELDED	? WAIT_YIELDED
+						 : t->left == OFF_CPU_THROTTLED ? WAIT_THROTTLED
+										: WAIT_PREEMPTED))};
 	return n;
 }
 
@@ -265,36 +314,6 @@ static void read_wake(const struct collect *c, const struct interval *interval, 
 		run->wake = WAKE_STAYED_SINCE;
 }
 
-/* The number of the system call in which a thread sleeps from the end of the interval on, plus 1;
- * 0: it is not known. UINT32_MAX without memory. */
-static uint32_t number_call(struct collect *c, const struct interval *interval)
-{
-	const struct sleep_call *call = &interval->call;
-	const struct owner *owner = &c->source->owners[interval->stream];
-	enum call_machine machine = c->machines[interval->stream];
-	struct hash_key key;
-	uint32_t *at;
-	char **text;
-
-	if (call->call == CALL_UNKNOWN)
-		return 0;
-	key = sleep_call_key(call, machine, owner, interval->end, interval->end);
-	key.a = key.b ? (uint64_t)interval->stream << 32 : machine;
-	at = hash_at(&c->by_call, key);
-	if (!at)
-		return UINT32_MAX;
-	if (*at == HASH_NONE) {
-		text = ARRAY_ADD(c->sleep_calls, c->nsleep_calls);
-		if (!text)
-			return UINT32_MAX;
-		*text = sleep_call_text(call, machine, owner, interval->end, interval->end, false);
-		if (!*text)
-			return UINT32_MAX;
-		*at = (uint32_t)c->nsleep_calls;
-	}
-	return *at;
-}
-
 /* Ends the open run of a thread. `kind`: enum off_cpu, RUN_CUT or RUN_MOVES. */
 static int write_run(struct collect *c, const struct interval *interval, uint8_t kind)
 {
@@ -321,9 +340,9 @@ static int write_run(struct collect *c, const struct interval *interval, uint8_t
 	if (kind == RUN_MOVES)
 		run.next = INTERVAL_NEXT_UNKNOWN;
 	else
-		run.call = number_call(c, interval);
+		run.call = number_call(c, stream, &interval->call, interval->end, interval->end);
 	if (run.call == UINT32_MAX)
-		return log_no_memory("for the system calls of the page");
+		return -ENOMEM;
 	t->creator = 0;
 	if (!t->moved) {
 		unsigned n = conclude_stays(t, &run, t->begin, stays);
@@ -331,7 +350,8 @@ static int write_run(struct collect *c, const struct interval *interval, uint8_t
 
 		for (unsigned i = 0; i < n && same; i++)
 			same = stays[i].begin == t->stays[i].begin &&
-			       stays[i].end == t->stays[i].end && stays[i].use == t->stays[i].use;
+			       stays[i].end == t->stays[i].end && stays[i].use == t->stays[i].use &&
+			       stays[i].call == t->stays[i].call;
 		run.explicit_stays = !same;
 		if (same)
 			t->nstays = 0;
@@ -340,6 +360,7 @@ static int write_run(struct collect *c, const struct interval *interval, uint8_t
 			return err;
 		t->too_many = false;
 	}
+	t->call = run.call;
 	c->runs.runs[c->runs.n++] = run;
 	if (c->runs.n < RUN_BLOCK)
 		return 0;
@@ -612,14 +633,14 @@ static int take_event(void *arg, const struct intervals *intervals, uint32_t str
 		if (ev->clock > c->now)
 			c->now = ev->clock;
 		if (ev->model == 'K' || ev->value != 'C')
-			return follow_use(c, stream, time_use_now(intervals, stream),
-					  intervals->threads[stream].known);
+			return follow_use(c, intervals, stream);
 		child = wait_newborn(intervals, stream, ev);
 		if (child < 0)
 			return 0;
 		c->threads[child].creator = c->actors.tid_of[stream];
 		c->threads[child].created_at = c->now;
-		return change_use(c, (uint32_t)child, TIME_WAITING + WAIT_NEWBORN, c->now);
+		return change_use(c, intervals, (uint32_t)child, TIME_WAITING + WAIT_NEWBORN,
+				  c->now);
 	}
 	if (ev->model == 'V' && ev->category == 'W')
 		return write_counters(c, stream, ev);
@@ -658,7 +679,9 @@ static int finish(struct collect *c, const struct intervals *intervals)
 		struct thread_track *t = &c->threads[i];
 
 		if (t->use != TIME_NONE && t->use != TIME_RUNNING && c->end > t->since)
-			err = end_stay(c, i, (struct stay){t->since, c->end, t->use});
+			err = end_stay(
+				c, intervals, i,
+				(struct stay){.begin = t->since, .end = c->end, .use = t->use});
 		if (err == 0)
 			err = write_stays(c, i);
 		for (size_t depth = t->depth; depth-- > 0 && err == 0;)

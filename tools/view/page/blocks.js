@@ -179,15 +179,16 @@ class Runs {
 
 /* Entries with a thread, a begin and an end: stays, calls, points, gaps. */
 class Entries {
-	constructor(n, threads) {
+	constructor(n, threads, limits) {
 		this.n = 0;
 		this.room = n;
 		this.threads = threads;
+		this.limits = limits;
 		this.thread = new Uint32Array(n);
 		this.begin = new Float64Array(n);
 		this.end = new Float64Array(n);
 		this.what = new Int32Array(n); /* a use, a function, a type, a CPU */
-		this.more = new Float64Array(n); /* depth * 4 + inner * 2 + returned, or a count */
+		this.more = new Float64Array(n); /* depth * 4 + inner * 2 + returned, a count, or the call of a sleep + 1 */
 		this.values = []; /* of points */
 	}
 	read(kind, bytes) {
@@ -209,17 +210,18 @@ class Entries {
 		this.n++;
 	}
 	stays(bytes) {
-		const [threads, uses, begins, durations] = columnsOf(bytes, 4);
+		const [threads, uses, begins, durations, calls] = columnsOf(bytes, 5);
 		for (let at = 0; threads.more();) {
 			at += begins.signed();
-			this.add(threads.number(), at, at + durations.number(), uses.number(), 0);
+			this.add(threads.number(), at, at + durations.number(), below(uses.number(), this.limits.uses),
+				below(calls.number(), this.limits.calls + 1));
 		}
 	}
 	calls(bytes) {
 		const [threads, functions, depths, ends, durations] = columnsOf(bytes, 5);
 		for (let at = 0; threads.more();) {
 			at += ends.signed();
-			this.add(threads.number(), at - durations.number(), at, functions.number(), depths.number());
+			this.add(threads.number(), at - durations.number(), at, below(functions.number(), this.limits.functions), depths.number());
 		}
 	}
 	points(bytes) {
@@ -235,7 +237,7 @@ class Entries {
 		const [threads, cpus, begins, durations, counts] = columnsOf(bytes, 5);
 		while (threads.more()) {
 			const begin = begins.number();
-			this.add(threads.number(), begin, begin + durations.number(), cpus.number() - 1, counts.number());
+			this.add(threads.number(), begin, begin + durations.number(), below(cpus.number(), this.limits.cpus + 1) - 1, counts.number());
 		}
 	}
 }

@@ -247,7 +247,7 @@ class Painter {
 			if (most < 3 || !name)
 				continue;
 			context.fillStyle = inkOn(this.hues[thread]);
-			context.fillText(name.length > most ? name.slice(0, most - 1) + '…' : name, left + x0 + 3, y + ROW / 2);
+			context.fillText(cut(name, most), left + x0 + 3, y + ROW / 2);
 		}
 	}
 
@@ -273,7 +273,7 @@ class Painter {
 			if (most < 3)
 				continue;
 			context.fillStyle = inkOn(hue);
-			context.fillText(name.length > most ? name.slice(0, most - 1) + '…' : name, left + x0 + 3, y + LINE / 2 - 1);
+			context.fillText(cut(name, most), left + x0 + 3, y + LINE / 2 - 1);
 		}
 	}
 
@@ -297,7 +297,7 @@ class Painter {
 				context.fillRect(left + x0, y + LINE - 2 - height, wide > 3 ? wide - 1 : wide, height);
 			if (letters >= 3) {
 				context.fillStyle = none || share < 0.8 ? this.ink : inkOn(hue);
-				context.fillText(text.length > letters ? text.slice(0, letters - 1) + '…' : text, left + x0 + 3, y + LINE / 2 - 1);
+				context.fillText(cut(text, letters), left + x0 + 3, y + LINE / 2 - 1);
 			}
 			/* the last value of the next pixel, at least the next value */
 			at = Math.max(at + 1, values.place(line, t0 + (Math.floor(x0) + 1) / scale) - 1);
@@ -307,17 +307,7 @@ class Painter {
 	/* Threads that wait for a CPU: for each pixel the mean, as a filled line. */
 	paintCount(context, t0, scale, left, y, height) {
 		const { model, width } = this, { meta } = model, waits = model.waits(), means = new Float64Array(width);
-		const before = (list, t) => { /* the number of clocks before t */
-			let low = 0, high = list.length;
-			while (low < high) {
-				const middle = low + high >>> 1;
-				if (list[middle] < t)
-					low = middle + 1;
-				else
-					high = middle;
-			}
-			return low;
-		};
+		const before = (list, t) => firstOf(list.length, (k) => list[k] < t);
 		for (let x = 0; x < width; x++) {
 			const from = t0 + x / scale, to = from + 1 / scale;
 			if (to <= 0 || from >= meta.end)

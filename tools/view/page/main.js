@@ -197,19 +197,8 @@ class View {
 	}
 
 	visible() {
-		const top = this.main.scrollTop, bottom = top + this.height;
-		let low = 0, high = this.rows.length;
-		while (low < high) {
-			const middle = low + high >>> 1;
-			if (this.rows[middle].y + this.rows[middle].height <= top)
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		const out = [];
-		for (; low < this.rows.length && this.rows[low].y < bottom; low++)
-			out.push(this.rows[low]);
-		return out;
+		const { rows } = this, top = this.main.scrollTop, bottom = top + this.height;
+		return rows.slice(firstOf(rows.length, (k) => rows[k].y + rows[k].height <= top), firstOf(rows.length, (k) => rows[k].y < bottom));
 	}
 
 	chooseRow(kind, id) {
@@ -391,7 +380,6 @@ class View {
 		const { painter } = this;
 		context.fillStyle = painter.paper;
 		context.fillRect(0, 0, LEFT, this.height);
-		context.font = '12px system-ui, "DejaVu Sans", sans-serif';
 		context.textBaseline = 'middle';
 		context.font = '10px system-ui, "DejaVu Sans", sans-serif';
 		context.fillStyle = painter.dim;
@@ -469,21 +457,13 @@ class View {
 	drawPath(context, rows, scale) {
 		const { segments, at } = this.path, yOf = new Map(), painted = new Map(), hops = [];
 		const xOf = (t) => Math.min(Math.max(LEFT + (t - this.t0) * scale, LEFT), LEFT + this.width);
-		let low = 0, high = segments.length;
-		while (low < high) {
-			const middle = low + high >>> 1;
-			if (segments[middle].end <= this.t0)
-				low = middle + 1;
-			else
-				high = middle;
-		}
 		context.beginPath();
 		for (const row of rows)
 			if (row.kind === 'thread') {
 				context.rect(LEFT, row.y, this.width, row.height);
 				yOf.set(row.id, row.y);
 			}
-		for (let k = low; k < segments.length && segments[k].begin < this.t1; k++) {
+		for (let k = firstOf(segments.length, (s) => segments[s].end <= this.t0); k < segments.length && segments[k].begin < this.t1; k++) {
 			const { thread, begin, end } = segments[k], y = yOf.get(thread), x0 = Math.max(xOf(begin), painted.get(thread) || 0);
 			const x1 = Math.max(xOf(end), x0 + 0.5), before = k ? yOf.get(segments[k - 1].thread) : y;
 			if (y === undefined)

@@ -98,7 +98,8 @@ class Model {
 		this.nactors = nthreads + meta.others.length;
 		this.runs = new Runs(n.runs, nthreads, this.nactors, meta.cpus.length, meta.sleep_calls.length);
 		for (const kind of ['stays', 'calls', 'points', 'gaps'])
-			this[kind] = new Entries(n[kind], nthreads);
+			this[kind] = new Entries(n[kind], nthreads, { uses: meta.uses.length, functions: meta.functions.length,
+				cpus: meta.cpus.length, calls: meta.sleep_calls.length });
 		this.classOf = meta.uses.map((use) => {
 			if (use.state === 'asleep')
 				return { io: IO, uninterruptible: BLOCKED, stopped: STOPPED, traced: STOPPED, parked: STOPPED,
@@ -325,11 +326,32 @@ class Model {
 		return at < this.byThread.first[thread] ? -1 : at;
 	}
 
+	/* The written stay that begins at `t`, or -1. */
+	writtenAt(thread, t) {
+		const { stays, staysOf } = this, at = staysOf.place(thread, t);
+		return at < staysOf.first[thread + 1] && stays.begin[staysOf.order[at]] === t ? staysOf.order[at] : -1;
+	}
+
 	/* The system call of a sleep that begins at `t`, with a blank before it; '': it is not known. */
 	callOf(thread, t) {
-		const { runs, byThread, meta } = this, at = byThread.place(thread, t) - 1;
-		const i = at < byThread.first[thread] ? -1 : byThread.order[at];
-		return i >= 0 && runs.end[i] === t && runs.call[i] ? ' in ' + shown(meta.sleep_calls[runs.call[i] - 1]) : '';
+		const { runs, byThread } = this, at = byThread.place(thread, t) - 1, stay = this.writtenAt(thread, t);
+		const run = at < byThread.first[thread] || runs.end[byThread.order[at]] !== t ? -1 : byThread.order[at];
+		const call = stay >= 0 ? this.stays.more[stay] : run >= 0 ? runs.call[run] : 0;
+		return call ? ' in ' + shown(this.meta.sleep_calls[call - 1]) : '';
+	}
+
+	/* The sleeps in the calls of a set of numbers + 1: each(number + 1, thread, use, begin, end). */
+	eachSleep(calls, each) {
+		const { runs, stays, meta } = this;
+		for (let i = 0; i < stays.n; i++)
+			if (calls.has(stays.more[i]))
+				each(stays.more[i], stays.thread[i], stays.what[i], stays.begin[i], stays.end[i]);
+		for (let i = 0; i < runs.n; i++)
+			if (calls.has(runs.call[i]))
+				this.eachStay(runs.thread[i], runs.end[i], runs.end[i] + 1, (use, begin, end) => {
+					if (begin === runs.end[i] && use >= meta.asleep && this.writtenAt(runs.thread[i], begin) < 0)
+						each(runs.call[i], runs.thread[i], use, begin, end);
+				});
 	}
 
 	placeOf(i) {

@@ -24,6 +24,19 @@ function cut(text, most = 64) {
 	return text.length > most ? text.slice(0, most - 1) + '…' : text;
 }
 
+/* The first of `n` numbers for which `before` is false; it is true for all before that one. */
+function firstOf(n, before) {
+	let low = 0;
+	for (let high = n; low < high;) {
+		const middle = low + high >>> 1;
+		if (before(middle))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 function counted(n, noun) {
 	return n + ' ' + noun + (n === 1 ? '' : 's');
 }

@@ -394,23 +394,17 @@ class Panel {
 			if (longest >= 0)
 				rows.push([[cut(shown(meta.functions[id].label)), () => this.view.choose({ kind: 'call', i: longest }, true)],
 					cut(shown(meta.functions[id].title)), counted(n, 'call'), duration(sum)]);
-		meta.sleep_calls.forEach((call, id) => {
-			let n = 0, sum = 0, longest;
-			for (let at = 0; at < model.runs.n && has(call); at++) {
-				const i = model.byThread.order[at], thread = model.runs.thread[i], left = model.runs.end[i];
-				if (model.runs.call[i] === id + 1)
-					model.eachStay(thread, left, left + 1, (use, begin, end) => {
-						if (begin !== left || use < meta.asleep)
-							return;
-						n++;
-						sum += end - begin;
-						if (!longest || end - begin > longest.end - longest.begin)
-							longest = { kind: 'stay', thread, use, begin, end };
-					});
-			}
-			if (n)
-				rows.push([[cut(shown(call)), () => this.view.choose(longest, true)], 'sleeps in a system call', counted(n, 'sleep'), duration(sum)]);
+		const calls = new Map(meta.sleep_calls.map((call, id) => [id + 1, call]).filter(([, call]) => has(call)).map(([id]) => [id, { n: 0, sum: 0 }]));
+		model.eachSleep(calls, (id, thread, use, begin, end) => {
+			const total = calls.get(id), { longest } = total;
+			total.n++;
+			total.sum += end - begin;
+			if (!longest || end - begin > longest.end - longest.begin)
+				total.longest = { kind: 'stay', thread, use, begin, end };
 		});
+		for (const [id, { n, sum, longest }] of calls)
+			if (n)
+				rows.push([[cut(shown(meta.sleep_calls[id - 1])), () => this.view.choose(longest, true)], 'sleeps in a system call', counted(n, 'sleep'), duration(sum)]);
 		this.clear(this.paragraph([rows.length + ' found for "' + cut(shown(text)) + '"'
 			+ (rows.length > 200 ? '; the first 200' : '')]),
 		this.table(['name', 'kind', 'number', 'time'], rows.slice(0, 200)));
