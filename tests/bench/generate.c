@@ -9,6 +9,7 @@
  *   sched   a scheduler trace as our recorder writes it: 64 threads on 8 CPUs that are switched
  *           out (asleep or preempted), woken, moved, and switched in
  *   stock   the same without the payloads of our recorder
+ *   ranks   sched with a rank of MPI for each thread, which makes a call in each run
  *   wide    sched with 10,000 threads of 100 processes on 128 CPUs
  *
  * About EVENTS events in all. In: parameters; out: streams below DIR, which must not exist.
@@ -250,7 +251,8 @@ static void generate_tasks(const char *dir, uint64_t events)
 
 /* ---- scheduler ---- */
 
-static bool ours; /* with the payloads of our recorder */
+static bool ours;  /* with the payloads of our recorder */
+static bool ranks; /* threads call MPI */
 
 static void leave(struct thread *th, int64_t clock, uint16_t why, int32_t taker)
 {
@@ -274,11 +276,15 @@ static void enter(struct thread *th, int64_t clock, int cpu)
 
 	if (!th->entered) {
 		execute(th, clock, cpu);
+		if (ranks)
+			put(th, "MUi", clock, NULL, 0), put(th, "MUI", clock + 5, NULL, 0);
 	} else {
 		if (th->cpu != cpu)
 			put(th, "OAs", clock, &index, sizeof(index));
 		put(th, "OHr", clock, NULL, 0);
 	}
+	if (ranks)
+		put(th, "MR[", clock + 10, NULL, 0), put(th, "MR]", clock + 20, NULL, 0);
 	th->entered = th->running = true;
 	th->runnable = false;
 	th->cpu = cpu;
@@ -294,13 +300,18 @@ static void generate_sched(const char *dir, uint64_t events, int nthreads, int n
 	if (!threads || !on || nthreads < 1)
 		die("memory");
 	for (int i = 0; i < nthreads; i++) {
-		char more[64] = "";
+		const char *require = ours ? ", \"bpf\": \"1.0.0\"" : "";
+		char more[96] = "", rank[48] = "";
 
+		if (ranks) {
+			require = ", \"bpf\": \"1.0.0\", \"mpi\": \"1.0.0\"";
+			snprintf(rank, sizeof(rank), ", \"rank\": %d, \"nranks\": %d", i, nthreads);
+		}
 		if (ours)
-			snprintf(more, sizeof(more), ",\n    \"bpf\": { \"name\": \"worker-%d\" }",
-				 i);
-		create(&threads[i], dir, "node0", 1000 + i - i % per_process, 1000 + i,
-		       ours ? ", \"bpf\": \"1.0.0\"" : "", more, i % per_process ? 0 : ncpus);
+			snprintf(more, sizeof(more),
+				 ",\n    \"bpf\": { \"name\": \"worker-%d\"%s }", i, rank);
+		create(&threads[i], dir, "node0", 1000 + i - i % per_process, 1000 + i, require,
+		       more, i % per_process ? 0 : ncpus);
 	}
 	for (int c = 0; c < ncpus; c++) {
 		on[c] = c;
@@ -324,6 +335,7 @@ static void generate_sched(const char *dir, uint64_t events, int nthreads, int n
 		enter(in, clock + 1, c);
 		on[c] = next;
 	}
+	clock += 50;
 	for (int i = 0; i < nthreads; i++) {
 		struct thread *th = &threads[i];
 
@@ -338,6 +350,8 @@ static void generate_sched(const char *dir, uint64_t events, int nthreads, int n
 			put(th, "OAs", clock, &virtual, sizeof(virtual));
 			put(th, "OHr", clock, NULL, 0);
 		}
+		if (ranks)
+			put(th, "MUf", clock, NULL, 0), put(th, "MUF", clock, NULL, 0);
 		put(th, "OHe", clock, NULL, 0);
 		flush(th);
 	}
@@ -352,16 +366,19 @@ int main(int argc, char **argv)
 
 	if (argc < 4 || !events) {
 		fprintf(stderr,
-			"usage: generate tasks|sched|stock|wide EVENTS DIR [THREADS [CPUS]]\n");
+			"usage: generate tasks|sched|stock|ranks|wide EVENTS DIR [THREADS [CPUS]]\n");
 		return 2;
 	}
 	if (mkdir(argv[3], 0755))
 		die(argv[3]);
 	ours = strcmp(kind, "stock") != 0;
+	ranks = strcmp(kind, "ranks") == 0;
 	if (strcmp(kind, "tasks") == 0)
 		generate_tasks(argv[3], events);
 	else if (strcmp(kind, "wide") == 0)
 		generate_sched(argv[3], events, nthreads ?: 10000, ncpus ?: 128, 100);
+	else if (ranks)
+		generate_sched(argv[3], events, nthreads ?: 64, ncpus ?: 8, 1);
 	else if (strcmp(kind, "sched") == 0 || strcmp(kind, "stock") == 0)
 		generate_sched(argv[3], events, nthreads ?: 64, ncpus ?: 8, 64);
 	else

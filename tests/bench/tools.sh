@@ -6,7 +6,7 @@
 #   tests/bench/tools.sh [BUILD]
 #
 # Dump into a pipe, top, and sort of 5 million events in 4 streams, and the overview of 10 million
-# events of 64 and of 10,000 threads; each the best of five runs, with the greatest memory. Streams
+# events of 64 and of 10,000 threads, and their efficiency as ranks of MPI; each the best of five runs, with the greatest memory. Streams
 # are read from the page cache.
 set -eu
 B=$(cd "${1:-build}" && pwd)
@@ -57,3 +57,7 @@ for kind in sched wide; do
 	best "overview, $kind" "< 3 s, 256 MiB" "'$B/bin/ovni-report' '$T/$kind' >/dev/null"
 	rm -rf "${T:?}/$kind"
 done
+"$B/tests/bench/generate" ranks $n "$T/ranks" >/dev/null
+best "latency, ranks" "" "'$B/bin/ovni-report' latency '$T/ranks' >/dev/null"
+best "efficiency, ranks" "< 1.5 times latency" "'$B/bin/ovni-report' efficiency '$T/ranks' >/dev/null"
+rm -rf "${T:?}/ranks"

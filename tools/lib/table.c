@@ -127,6 +127,9 @@ static void format_cell(const struct table_column *column, const union cell *cel
 	case CELL_PERCENT:
 		snprintf(text, 32, "%.2f", (double)cell->number / 1000);
 		break;
+	case CELL_RATIO:
+		snprintf(text, 32, "%.3f", (double)cell->number / 1e6);
+		break;
 	default:
 		snprintf(text, 32, "%" PRId64, cell->number);
 		break;
@@ -289,6 +292,8 @@ static void print_row(struct table *table, const union cell *row, const int *wid
 			printer_text(table->out, json ? "null" : "");
 		else if (column->kind == CELL_PERCENT)
 			printer_format(table->out, "%.3f", (double)row[i].number / 1000);
+		else if (column->kind == CELL_RATIO)
+			printer_format(table->out, "%.6f", (double)row[i].number / 1e6);
 		else
 			printer_format(table->out, "%" PRId64, row[i].number);
 	}

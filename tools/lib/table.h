@@ -22,6 +22,7 @@ enum cell_kind {
 	CELL_DURATION, /* ns */
 	CELL_CLOCK,    /* ns since the first event of the trace, shown in s */
 	CELL_PERCENT,  /* in thousandths of a percent */
+	CELL_RATIO,    /* in millionths, mostly of 1 */
 };
 
 enum table_format { TABLE_TEXT, TABLE_JSON, TABLE_CSV };

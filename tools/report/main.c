@@ -18,11 +18,12 @@
 #include "trace/base/cli.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
+#include "trace/base/units.h"
 
 static const struct report_kind *const kinds[] = {
 	&report_latency, &report_preempt,  &report_wake,     &report_timehist, &report_cpu,
 	&report_func,	 &report_counters, &report_overview, &report_timeline, &report_why,
-	&report_blocked, &report_flame,	   &report_critical, &report_locks,
+	&report_blocked, &report_flame,	   &report_critical, &report_locks,    &report_efficiency,
 };
 #define ROWS_KEPT     3 /* of a terminal: head, rows left out, prompt */
 #define MOST_DEFAULT  UINT64_MAX
@@ -40,6 +41,7 @@ struct options {
 	bool histogram, period, sum;
 	enum flame_form flame_form;
 	enum flame_time flame_time;
+	struct efficiency_settings efficiency;
 	struct filter filter;
 };
 
@@ -77,7 +79,9 @@ static bool selects_time(const void *settings)
 
 static bool selects_threads(const void *settings)
 {
-	return ((const struct options *)settings)->kind != &report_overview;
+	const struct report_kind *kind = ((const struct options *)settings)->kind;
+
+	return kind != &report_overview && kind != &report_efficiency;
 }
 
 static bool selects_loom(const void *settings)
@@ -94,14 +98,16 @@ static bool has_json(const void *settings)
 
 static bool has_csv(const void *settings)
 {
-	return !((const struct options *)settings)->kind->print;
+	const struct report_kind *kind = ((const struct options *)settings)->kind;
+
+	return !kind->print || kind == &report_efficiency;
 }
 
 static bool has_rows(const void *settings)
 {
 	const struct report_kind *kind = ((const struct options *)settings)->kind;
 
-	return kind == &report_timeline || has_table(settings);
+	return kind == &report_timeline || kind == &report_efficiency || has_table(settings);
 }
 
 static bool has_groups(const void *settings)
@@ -147,6 +153,75 @@ static bool is_critical(const void *settings)
 	return ((const struct options *)settings)->kind == &report_critical_sum;
 }
 
+static bool is_efficiency(const void *settings)
+{
+	return ((const struct options *)settings)->kind == &report_efficiency;
+}
+
+static int take_phases(const struct cli_option *option, const char *text, void *to,
+		       enum phase_kind phases)
+{
+	struct efficiency_settings *settings = to;
+
+	if (settings->phases)
+		return cli_refuse(option, text, "only one of --phase and --every, once");
+	settings->phases = phases;
+	return 0;
+}
+
+static int set_phase(const struct cli_option *option, const char *text, void *to)
+{
+	static const char mark[] = "mark:";
+	struct efficiency_settings *settings = to;
+	uint64_t type;
+
+	if (!strcmp(text, "collectives"))
+		return take_phases(option, text, to, PHASES_COLLECTIVES);
+	if (strncmp(text, mark, strlen(mark)) != 0 ||
+	    units_parse_number(text + strlen(mark), &type) || type > INT32_MAX)
+		return cli_refuse(option, text,
+				  "not mark:TYPE with the number of a type of marks, nor "
+				  "collectives");
+	settings->mark = (int32_t)type;
+	return take_phases(option, text, to, PHASES_MARK);
+}
+
+static int set_every(const struct cli_option *option, const char *text, void *to)
+{
+	struct efficiency_settings *settings = to;
+	uint64_t ns = 0;
+	int err = cli_time(option, text, &ns);
+
+	if (err)
+		return err;
+	settings->every = (int64_t)ns;
+	return take_phases(option, text, to, PHASES_SLICES);
+}
+
+static int set_window(const struct cli_option *option, const char *text, void *to)
+{
+	if (strcmp(text, "recording") != 0)
+		return cli_refuse(option, text, "not recording");
+	((struct efficiency_settings *)to)->recording = true;
+	return 0;
+}
+
+static int set_model(const struct cli_option *option, const char *text, void *to)
+{
+	if (strcmp(text, "talp") != 0)
+		return cli_refuse(option, text, "not talp");
+	((struct efficiency_settings *)to)->talp = true;
+	return 0;
+}
+
+static int set_partial(const struct cli_option *option, const char *text, void *to)
+{
+	(void)option;
+	(void)text;
+	((struct efficiency_settings *)to)->partial = true;
+	return 0;
+}
+
 static int set_by(const struct cli_option *option, const char *text, void *to)
 {
 	unsigned index = 0;
@@ -156,10 +231,11 @@ static int set_by(const struct cli_option *option, const char *text, void *to)
 	return err;
 }
 
-#define NEEDS_TABLE   .holds = has_table, .rule = "the report has no rows to choose from"
-#define NEEDS_TIME    .holds = selects_time, .rule = "the report is of the whole recording"
-#define NEEDS_THREADS .holds = selects_threads, .rule = "the overview is of all threads"
-#define NEEDS_FLAME   .holds = is_flame, .rule = "only flame has it"
+#define NEEDS_TABLE	 .holds = has_table, .rule = "the report has no rows to choose from"
+#define NEEDS_TIME	 .holds = selects_time, .rule = "the report is of the whole recording"
+#define NEEDS_THREADS	 .holds = selects_threads, .rule = "the report is of all threads"
+#define NEEDS_EFFICIENCY .holds = is_efficiency, .rule = "only efficiency has it"
+#define NEEDS_FLAME	 .holds = is_flame, .rule = "only flame has it"
 
 static const struct cli_option cli_options[] = {
 	{.help = "Options"},
@@ -186,6 +262,18 @@ static const struct cli_option cli_options[] = {
 	{"svg", 0, NULL, choose_flame_form, TO(flame_form), "flame: print a picture", NEEDS_FLAME},
 	{"html", 0, NULL, choose_flame_form, TO(flame_form),
 	 "flame: print a page to enlarge frames and search in", NEEDS_FLAME},
+	{"phase", 0, "PHASE", set_phase, TO(efficiency),
+	 "efficiency: also by phase: mark:TYPE, or collectives", NEEDS_EFFICIENCY},
+	{"every", 0, "TIME", set_every, TO(efficiency), "efficiency: also by parts of this length",
+	 .min = 1000, .max = INT64_MAX, NEEDS_EFFICIENCY},
+	{"window", 0, "WINDOW", set_window, TO(efficiency),
+	 "efficiency: 'recording' is from the begin or to the end of the recording where it lacks "
+	 "MPI_Init or MPI_Finalize",
+	 NEEDS_EFFICIENCY},
+	{"partial", 0, NULL, set_partial, TO(efficiency),
+	 "efficiency: though ranks of the job are missing", NEEDS_EFFICIENCY},
+	{"model", 0, "MODEL", set_model, TO(efficiency),
+	 "efficiency: 'talp' has the formulas of TALP", NEEDS_EFFICIENCY},
 	{"comm", 0, "GLOB", filter_add_comm, TO(filter),
 	 "only threads with such a name, as 'worker*'", NEEDS_THREADS},
 	{"by", 0, NULL, set_by, TO(by), "one row or table for each of these", .choices = by_names,
@@ -382,20 +470,22 @@ static const struct cli cli = {
 	.about = "Print a report of an ovni trace, " DEFAULT_TRACE " if none is given. Without the "
 		 "name of a report: the overview, one screen with what cost time.\n\n"
 		 "Reports:\n"
-		 "  latency   per thread: runs, run time, and how long it waited for a CPU\n"
-		 "  preempt   threads that ran while others waited for a CPU, and for how long\n"
-		 "  wake      wakers and woken threads, and how long the woken ones wait\n"
-		 "  why       time of each thread: running, waiting for a CPU, asleep, and why\n"
-		 "  blocked   sleeps by system call, file and waker\n"
-		 "  critical  why a thread ended no sooner: the chain of wakers, back in time\n"
-		 "  locks     waits on futexes, by object, and the owners of locks\n"
-		 "  timehist  one line per run: end, CPU, thread, times, reason, next thread\n"
-		 "  timeline  CPUs and threads as text: when each ran, waited and slept\n"
-		 "  cpu       use of the time of each CPU; the parts add up to 100 %\n"
-		 "  func      calls of functions: how often, running, runnable, asleep\n"
-		 "  flame     stacks of functions with their own times, for flame graphs\n"
-		 "  counters  use of the time of each thread, from stats.json; also of a\n"
-		 "            summary (NAME.stats.json)",
+		 "  latency     per thread: runs, run time, and how long it waited for a CPU\n"
+		 "  preempt     threads that ran while others waited for a CPU, for how long\n"
+		 "  wake        wakers and woken threads, and how long the woken ones wait\n"
+		 "  why         time of each thread: running, waiting for a CPU, asleep; why\n"
+		 "  blocked     sleeps by system call, file and waker\n"
+		 "  critical    why a thread ended no sooner: the chain of wakers, back in time\n"
+		 "  locks       waits on futexes, by object, and the owners of locks\n"
+		 "  efficiency  factors of an MPI or OpenMP program: balance, communication,\n"
+		 "              runtime, operating system\n"
+		 "  timehist    one line per run: end, CPU, thread, times, reason, next thread\n"
+		 "  timeline    CPUs and threads as text: when each ran, waited and slept\n"
+		 "  cpu         use of the time of each CPU; the parts add up to 100 %\n"
+		 "  func        calls of functions: how often, running, runnable, asleep\n"
+		 "  flame       stacks of functions with their own times, for flame graphs\n"
+		 "  counters    use of the time of each thread, from stats.json; also of a\n"
+		 "              summary (NAME.stats.json)",
 	.options = cli_options,
 	.finish = choose,
 	.notes = "Examples:\n"
@@ -411,6 +501,8 @@ static const struct cli cli = {
 		 "  ovni-report critical --pid 1200 trace\n\n"
 		 "  # the lock that threads wait for most, and its owners\n"
 		 "  ovni-report locks --top 1 trace\n\n"
+		 "  # is the program balanced, and how much did the operating system take?\n"
+		 "  ovni-report efficiency trace\n\n"
 		 "  # one thread, run by run\n"
 		 "  ovni-report timehist --tid 1204 trace\n\n"
 		 "  # a tenth of a second as text\n"
@@ -449,6 +541,8 @@ int main(int argc, char **argv)
 	report.by = options.by;
 	report.flame_form = options.flame_form;
 	report.flame_time = options.flame_time;
+	report.efficiency = options.efficiency;
+	report.every_rank = options.most == 0;
 	err = run(&report, &options, &source);
 	if (err == -ENOMEM)
 		log_no_memory("while reading %s", options.path);

@@ -14,6 +14,7 @@
 #include "tools/report/groups.h"
 #include "trace/states/intervals.h"
 #include "tools/lib/table.h"
+#include "trace/efficiency/rank_times.h"
 
 enum flame_form { FLAME_FOLDED, FLAME_SVG, FLAME_HTML };
 enum flame_time { FLAME_WALL, FLAME_CPU, FLAME_RUNNABLE, FLAME_THROTTLED, FLAME_ASLEEP };
@@ -34,7 +35,9 @@ struct report {
 	bool pager; /* may be used */
 	enum flame_form flame_form;
 	enum flame_time flame_time;
-	size_t most; /* rows to print, 0: all, or as many as the report chooses */
+	struct efficiency_settings efficiency;
+	bool every_rank; /* efficiency: -n 0 */
+	size_t most;	 /* rows to print, 0: all, or as many as the report chooses */
 };
 
 struct report_kind {
@@ -64,7 +67,7 @@ struct report_kind {
 extern const struct report_kind report_latency, report_preempt, report_wake, report_timehist,
 	report_cpu, report_func, report_counters, report_overview, report_timeline, report_why,
 	report_flame, report_critical, report_latency_histogram, report_wake_period, report_func_by,
-	report_critical_sum, report_blocked, report_locks;
+	report_critical_sum, report_blocked, report_locks, report_efficiency;
 
 /* To be called before the first output: starts the pager on a terminal. */
 static inline void report_output(struct report *report)

@@ -55,6 +55,7 @@ struct victim {		  /* a thread: on a CPU, waiting, or neither; two lines of the 
 	int32_t cpu;	  /* the CPU looked up last, */
 	uint32_t queue;	  /* and its queue */
 	bool waits;
+	bool left_out; /* its waits are not charged */
 	enum wait_cause cause;
 	int32_t taker; /* tid of the thread that got its CPU; -1: not known */
 	uint32_t at;   /* position in the log */
@@ -803,7 +804,7 @@ static int handle_birth(struct culprits *c, const struct intervals *intervals, u
 	int64_t child = wait_newborn(intervals, creator, ev);
 	const struct event *first;
 
-	if (child < 0 || c->threads[child].waits)
+	if (child < 0 || c->threads[child].waits || c->threads[child].left_out)
 		return 0;
 	first = &c->source->streams[child].ev; /* the next event of that stream */
 	if (!first->size || event_mcv(first) != MCV('O', 'H', 'x') || first->payload_size < 4)
@@ -854,7 +855,7 @@ static int handle_thread(struct culprits *c, const struct intervals *intervals, 
 	}
 	if (!waits && v->waits && (v->cause != WAIT_NEWBORN || t->on))
 		return wait_end(c, intervals, stream);
-	if (!waits)
+	if (!waits || v->left_out)
 		return 0;
 	if (v->waits)
 		return event_mcv(ev) == MCV('O', 'A', 's') || event_mcv(ev) == MCV('O', 'A', 'r')
@@ -864,6 +865,36 @@ static int handle_thread(struct culprits *c, const struct intervals *intervals, 
 		return 0;
 	cpu = wait_cpu(intervals, stream, cause, cpu);
 	wait_begin(c, stream, cause, queue_of(c, stream, cpu),
+		   cause == WAIT_WOKEN ? -1 : t->interval.next);
+	return 0;
+}
+
+void culprits_select_none(struct culprits *c)
+{
+	for (size_t i = 0; i < c->source->trace.nstreams; i++)
+		c->threads[i].left_out = true;
+}
+
+int culprits_select(struct culprits *c, const struct intervals *intervals, uint32_t stream,
+		    bool charged, int64_t clock)
+{
+	const struct interval_thread *t = &intervals->threads[stream];
+	struct victim *v = &c->threads[stream];
+	enum wait_cause cause;
+
+	if (v->left_out == !charged)
+		return 0;
+	v->left_out = !charged;
+	clock = clamp(c, clock);
+	if (clock > c->now)
+		c->now = clock;
+	if (!charged)
+		return v->waits ? wait_end(c, intervals, stream) : 0;
+	if (!wait_cause_now(intervals, stream, &cause))
+		return 0;
+	wait_begin(c, stream, cause,
+		   queue_of(c, stream,
+			    t->kernel ? t->interval.cpu : intervals->walk.threads[stream].cpu),
 		   cause == WAIT_WOKEN ? -1 : t->interval.next);
 	return 0;
 }

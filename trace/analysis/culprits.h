@@ -96,6 +96,15 @@ struct culprits {
 int culprits_init(struct culprits *culprits, const struct source *source, int64_t first,
 		  int64_t last) __attribute__((warn_unused_result));
 
+/*
+ * Before the walk: no wait of any thread is charged, until culprits_select() says so for a thread.
+ * It does so from the clock of the present event on, also in the middle of a wait. Returns 0 or
+ * -ENOMEM.
+ */
+void culprits_select_none(struct culprits *culprits);
+int culprits_select(struct culprits *culprits, const struct intervals *intervals, uint32_t stream,
+		    bool charged, int64_t clock) __attribute__((warn_unused_result));
+
 /* One event of a walk, after its effect (interval_listener.event). Returns 0 or -ENOMEM. */
 int culprits_step(struct culprits *culprits, const struct intervals *intervals, uint32_t stream,
 		  const struct event *ev) __attribute__((warn_unused_result));
