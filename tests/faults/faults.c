@@ -10,6 +10,7 @@
  *                   writes: write alone
  *                   memory: malloc, calloc, realloc, reallocarray, aligned_alloc, strdup and
  *                           their callers
+ *   FAULT_LEAST     memory: only allocations of at least so many bytes count
  *   FAULT_AT        the number of the call, from 1; 0: none, only count
  *   FAULT_ERROR     errno that it fails with; "kill": SIGKILL instead of the call; "short": a
  *                   write of half of the bytes, and SIGKILL; "stop": SIGSTOP before the call
@@ -33,6 +34,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
@@ -49,6 +51,7 @@ static enum kind kind;
 static enum action action;
 static int error;
 static long at;
+static size_t least; /* FAULT_LEAST */
 static bool forever, chosen;
 static dev_t chosen_device; /* FAULT_ON */
 static const char *count_path, *where_path;
@@ -209,6 +212,7 @@ static void __attribute__((constructor)) begin(void)
 	if (!program || strcmp(program, program_invocation_short_name))
 		return;
 	at = number("FAULT_AT");
+	least = (size_t)number("FAULT_LEAST");
 	forever = getenv("FAULT_FOREVER") != NULL;
 	chosen = on && !stat(on, &st);
 	chosen_device = chosen ? st.st_dev : 0;
@@ -367,24 +371,33 @@ extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *old, size_t size);
 extern void *__libc_memalign(size_t align, size_t size);
 
+static bool lacks(size_t size)
+{
+	return size >= least && fails(MEMORY);
+}
+
 void *malloc(size_t size)
 {
-	return fails(MEMORY) ? NULL : __libc_malloc(size);
+	return lacks(size) ? NULL : __libc_malloc(size);
 }
 
 void *calloc(size_t count, size_t size)
 {
-	return fails(MEMORY) ? NULL : __libc_calloc(count, size);
+	size_t bytes;
+
+	if (__builtin_mul_overflow(count, size, &bytes))
+		bytes = SIZE_MAX;
+	return lacks(bytes) ? NULL : __libc_calloc(count, size);
 }
 
 void *realloc(void *old, size_t size)
 {
-	return fails(MEMORY) ? NULL : __libc_realloc(old, size);
+	return lacks(size) ? NULL : __libc_realloc(old, size);
 }
 
 void *aligned_alloc(size_t align, size_t size)
 {
-	return fails(MEMORY) ? NULL : __libc_memalign(align, size);
+	return lacks(size) ? NULL : __libc_memalign(align, size);
 }
 
 void *reallocarray(void *old, size_t count, size_t size)

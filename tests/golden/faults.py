@@ -4,8 +4,8 @@ faults: every call of a program that can fail does fail, one a run.
 
   faults.py BUILD TRACE FOLDER
 
-For the N-th allocation, and the N-th act on files with "no space left", for FAULTS numbers N spread
-over all of them (default 12; "all": for every N): the program
+For the N-th allocation, the N-th of LARGE bytes or more, and the N-th act on files with "no space
+left", for FAULTS numbers N spread over all of them (default 12; "all": for every N): the program
 ends by itself; it fails with a sentence, or it does exactly what it does without the fault. What
 it was given is as it was before.
 """
@@ -16,7 +16,8 @@ import sys
 import time
 
 BUILD, TRACE, FOLDER = sys.argv[1:]
-ENOSPC, EIO = "28", "5"
+ENOMEM, ENOSPC, EIO = "12", "28", "5"
+LARGE = "8192" # buffers that grow
 TIMEOUT = 60
 LOOM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "loom", "")
 FAULTS = os.environ.get("FAULTS") or "12"
@@ -79,14 +80,11 @@ class Program:
             self.given.get(a, a) for a in arguments]
         self.title = " ".join([self.name] + arguments)
 
-    def run(self, kind, at, error, forever=False):
+    def run(self, kind, at, error, least):
         env = dict(os.environ, LD_PRELOAD=os.path.join(BUILD, "tests/faults/faults.so"),
-                   FAULT_PROGRAM=self.name, FAULT_KIND=kind, FAULT_AT=str(at), FAULT_ERROR=error,
+                   FAULT_PROGRAM=self.name, FAULT_KIND=kind, FAULT_AT=str(at), FAULT_ERROR=error, FAULT_LEAST=least,
                    FAULT_COUNT=os.path.join(FOLDER, "count"),
                    FAULT_WHERE=os.path.join(FOLDER, "where"))
-        env.pop("FAULT_FOREVER", None)
-        if forever:
-            env["FAULT_FOREVER"] = "1"
         if os.path.isdir(self.given["{out}"]):
             shutil.rmtree(self.given["{out}"])
         elif os.path.exists(self.given["{out}"]):
@@ -133,11 +131,12 @@ def main():
         if not os.path.exists(program.arguments[0]):
             wrong.append(program.title + ": is not built")
             continue
-        for kind, error in (("memory", "12"), ("files", ENOSPC), ("files", EIO)):
+        for kind, error, least in (("memory", ENOMEM, "0"), ("memory", ENOMEM, LARGE),
+                                   ("files", ENOSPC, "0"), ("files", EIO, "0")):
             start = time.monotonic()
             prepare()
             before = inputs()
-            status, out, said = program.run(kind, 0, error)
+            status, out, said = program.run(kind, 0, error, least)
             count, files = program.calls(), tree(program.given["{out}"])
             after = inputs()
             if status not in (0, 3):
@@ -147,7 +146,7 @@ def main():
                 runs += 1
                 if after != before:
                     prepare()
-                now, text, why = program.run(kind, at, error)
+                now, text, why = program.run(kind, at, error, least)
                 where = f"{program.title}: {kind} {at} of {count}"
                 symptom = None
                 if now < 0 or now > 3 or now == 2:

@@ -7,8 +7,10 @@
 set -eu
 trace=$T/trace
 make() { "$S/tests/golden/tools_make.py" "$1"; }
-make "$trace.in" <<'END'
-thread n 1 1 ovni.mark={"0":{"title":"Function","chan_type":"stack","labels":{"1":"f"}}}
+# Metadata of 15 KB, whose text is written to a buffer that grows.
+labels=$(for ((i = 2; i <= 500; i++)); do printf ',"%d":"function_number_%d"' $i $i; done)
+make "$trace.in" <<END
+thread n 1 1 ovni.mark={"0":{"title":"Function","chan_type":"stack","labels":{"1":"f"$labels}}}
 10 OHx i32:0 i32:-1 u64:0
 20 OM[ i64:1 i32:0
 30 OM] i64:1 i32:0
@@ -25,8 +27,8 @@ thread m 7 7
 12 OHx i32:0 i32:-1 u64:0
 42 OHe
 END
-make "$trace.broken" <<'END'
-thread n 1 1 ovni.finished=
+make "$trace.broken" <<END
+thread n 1 1 ovni.finished= ovni.mark={"0":{"title":"Function","chan_type":"stack","labels":{"1":"f"$labels}}}
 10 OHx i32:0 i32:-1 u64:0
 20 OHp
 raw 0f 4f

@@ -59,10 +59,8 @@ struct export
 	const struct pallas_options *o;
 	struct source source;
 	struct archive_writer *w;
-	FILE *lines; /* of the mapping, to be `mapping` */
-	char *mapping;
-	size_t mapping_size;
-	char **labels; /* titles of types and labels of values of marks */
+	struct text_stream lines; /* of the mapping */
+	char **labels;		  /* titles of types and labels of values of marks */
 	uint32_t nlabels;
 	struct hash label_of;  /* value (of a title: 0, which no mark has), type */
 	struct hash region_of; /* value, type, MCV that enters */
@@ -229,7 +227,7 @@ static uint32_t kind_string(struct export *x, struct kind *k)
 	else
 		snprintf(text, sizeof(text), "#%06x", k->mcv);
 	k->string = archive_writer_string(x->w, text);
-	fprintf(x->lines, "S %u %06x - .\n", k->string, k->mcv);
+	fprintf(x->lines.out, "S %u %06x - .\n", k->string, k->mcv);
 	return k->string;
 }
 
@@ -286,11 +284,11 @@ static uint32_t region_of(struct export *x, uint32_t enter, uint32_t leave, int6
 	*at = archive_writer_region(x->w, name);
 	if (*at == PALLAS_NONE)
 		return PALLAS_NONE;
-	fprintf(x->lines, "R %u %06x ", *at, enter);
-	put_hex(x->lines, payload, enter_size);
-	fprintf(x->lines, " %06x ", leave);
-	put_hex(x->lines, payload, leave_size);
-	fputc('\n', x->lines);
+	fprintf(x->lines.out, "R %u %06x ", *at, enter);
+	put_hex(x->lines.out, payload, enter_size);
+	fprintf(x->lines.out, " %06x ", leave);
+	put_hex(x->lines.out, payload, leave_size);
+	fputc('\n', x->lines.out);
 	return *at;
 }
 
@@ -353,23 +351,22 @@ static int put_values(struct export *x, struct kind *k, uint32_t entry, const st
 static uint32_t jumbo_string(struct export *x, const struct event *ev)
 {
 	uint32_t ref = PALLAS_NONE;
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	struct text_stream stream;
+	char *text;
 
-	if (!out)
+	if (!text_stream_open(&stream))
 		return PALLAS_NONE;
-	fprintf(out, "jumbo %06x ", event_mcv(ev));
-	put_hex(out, ev->payload, ev->payload_size);
-	if (fclose(out))
-		goto out;
+	fprintf(stream.out, "jumbo %06x ", event_mcv(ev));
+	put_hex(stream.out, ev->payload, ev->payload_size);
+	text = text_stream_close(&stream);
+	if (!text)
+		return PALLAS_NONE;
 	ref = archive_writer_string(x->w, text);
 	if (ref != PALLAS_NONE && ref >= x->known_strings) {
 		/* new strings get the highest reference: this one is new */
 		x->known_strings = ref + 1;
-		fprintf(x->lines, "S %u %s +\n", ref, text + 6);
+		fprintf(x->lines.out, "S %u %s +\n", ref, text + 6);
 	}
-out:
 	free(text);
 	return ref;
 }
@@ -503,28 +500,28 @@ static int put_metadata(struct export *x, const char *key_format, uint32_t id, c
 static int put_summary(struct export *x)
 {
 	const struct region_summary *regions;
-	char *text = NULL;
-	size_t n, size;
-	FILE *lines;
+	struct text_stream lines;
+	char *text;
+	size_t n;
 	int err;
 
 	regions = thread_writer_regions(x->t, &n);
 	if (!n)
 		return 0;
-	lines = open_memstream(&text, &size);
-	if (!lines)
+	if (!text_stream_open(&lines))
 		return no_memory(x);
 	for (size_t i = 0; i < n; i++) {
 		const struct region_summary *r = &regions[i];
 
 		if (r->calls)
-			fprintf(lines,
+			fprintf(lines.out,
 				"%u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
 				" %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
 				r->region, r->calls, r->inlined, r->min, r->max, r->sum,
 				r->excl_min, r->excl_max, r->excl_sum);
 	}
-	err = fclose(lines) ? no_memory(x) : put_metadata(x, PALLAS_KEY_SUMMARY, x->thread, text);
+	text = text_stream_close(&lines);
+	err = text ? put_metadata(x, PALLAS_KEY_SUMMARY, x->thread, text) : no_memory(x);
 	free(text);
 	return err;
 }
@@ -620,14 +617,16 @@ out:
 static int put_main(struct export *x)
 {
 	char clock[24], tool[128], reasons[WHOLE_TEXT];
+	char *mapping = text_stream_close(&x->lines);
 	int err;
 
 	snprintf(tool, sizeof(tool), "ovni-pallas %s (%s)", version_string, version_commit);
 	snprintf(clock, sizeof(clock), "%" PRId64, x->start);
-	if (fflush(x->lines) || ferror(x->lines))
+	if (!mapping)
 		return no_memory(x);
 	/* the mapping is for the import, which needs all events */
-	err = x->o->calls ? 0 : archive_writer_main_metadata(x->w, PALLAS_KEY_MAP, x->mapping);
+	err = x->o->calls ? 0 : archive_writer_main_metadata(x->w, PALLAS_KEY_MAP, mapping);
+	free(mapping);
 	if (err)
 		return err;
 	err = archive_writer_main_metadata(x->w, PALLAS_KEY_CLOCK, clock);
@@ -659,8 +658,7 @@ static int prepare(struct export *x)
 			return no_memory(x);
 	}
 	x->map = calloc(1, sizeof(*x->map));
-	x->lines = open_memstream(&x->mapping, &x->mapping_size);
-	if (!x->map || !x->lines)
+	if (!x->map || !text_stream_open(&x->lines))
 		return no_memory(x);
 	if (!source_start(&x->source, &x->start))
 		x->start = 0;
@@ -702,9 +700,7 @@ out:
 	thread_writer_free(x.t);
 	archive_writer_free(x.w);
 	source_close(&x.source);
-	if (x.lines)
-		fclose(x.lines);
-	free(x.mapping);
+	free(text_stream_close(&x.lines));
 	for (uint32_t i = 0; i < x.nlabels; i++)
 		free(x.labels[i]);
 	free(x.labels);

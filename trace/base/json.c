@@ -398,22 +398,13 @@ static bool is_complete(const cJSON *node)
 
 char *json_text(const struct json *node)
 {
-	char *text = NULL;
-	size_t size = 0;
-	FILE *out = open_memstream(&text, &size);
-	bool failed;
+	struct text_stream stream;
 
-	if (!out)
+	if (!node || !is_complete(json_tree(node)) || !text_stream_open(&stream))
 		return NULL;
-	failed = !node || !is_complete(json_tree(node));
-	write_node(out, json_tree(node), 0);
-	fputc('\n', out);
-	failed |= ferror(out) != 0;
-	if (fclose(out) != 0 || failed) {
-		free(text);
-		return NULL;
-	}
-	return text;
+	write_node(stream.out, json_tree(node), 0);
+	fputc('\n', stream.out);
+	return text_stream_close(&stream);
 }
 
 /* ---- parsing: characters ---- */

@@ -119,6 +119,35 @@ char *xasprintf(const char *format, ...)
 	return n < 0 ? NULL : out;
 }
 
+static ssize_t put(void *arg, const char *bytes, size_t size)
+{
+	struct bytes *text = arg;
+
+	if (!text->failed)
+		bytes_put(text, bytes, size);
+	return text->failed ? 0 : (ssize_t)size;
+}
+
+bool text_stream_open(struct text_stream *stream)
+{
+	stream->text = (struct bytes){0};
+	stream->out = fopencookie(&stream->text, "w", (cookie_io_functions_t){.write = put});
+	return stream->out;
+}
+
+char *text_stream_close(struct text_stream *stream)
+{
+	if (!stream->out)
+		return NULL;
+	if (fclose(stream->out))
+		stream->text.failed = true;
+	stream->out = NULL;
+	bytes_u8(&stream->text, '\0');
+	if (stream->text.failed)
+		bytes_free(&stream->text);
+	return (char *)stream->text.data;
+}
+
 char *path_with_suffix(const char *path, const char *suffix)
 {
 	size_t n = strlen(path);

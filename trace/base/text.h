@@ -12,6 +12,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+
+#include "trace/base/array.h"
 
 /* The length of the UTF-8 character at [at, end), 1 to 4 bytes; 0 if it is invalid (overlong forms,
  * surrogates and numbers above U+10FFFF are), or if at == end. */
@@ -39,6 +42,20 @@ const char *text_shown(const char *text);
 
 /* The text that printf() would print, which the caller frees; NULL without memory. */
 char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A text that fprintf() and its like write. It is whole or missing: that of open_memstream() lacks
+ * bytes where an allocation failed, without an error of its stream. */
+struct text_stream {
+	FILE *out; /* NULL: not open */
+	struct bytes text;
+};
+
+/* Opens `stream`, which must stay in its place; false without memory. */
+bool text_stream_open(struct text_stream *stream);
+
+/* Closes the stream. Returns its text, which the caller frees; NULL without memory, or if it is not
+ * open. */
+char *text_stream_close(struct text_stream *stream);
 
 /* A path without the slashes at its end, and `suffix`; for free(). NULL without memory. */
 char *path_with_suffix(const char *path, const char *suffix);

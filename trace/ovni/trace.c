@@ -15,6 +15,7 @@
 #include "trace/base/array.h"
 #include "trace/base/files/input.h"
 #include "trace/base/log.h"
+#include "trace/base/text.h"
 
 #define METADATA_VERSION 3
 #define ENTRIES_BYTES	 (32u << 10) /* of directory entries per getdents64() */
@@ -251,14 +252,12 @@ static int compare_looms(const void *pa, const void *pb)
 /* `dirs` are in the order of the paths. */
 static void name_traces(const struct trace *trace, const struct loom_dir *dirs, size_t n)
 {
+	struct text_stream stream;
 	char *names = NULL;
-	size_t traces = 0, size = 0;
-	FILE *out = open_memstream(&names, &size);
+	size_t traces = 0;
 
-	if (!out) {
-		log_no_memory("while opening %s", trace->path);
-		return;
-	}
+	if (!text_stream_open(&stream))
+		goto out;
 	for (size_t i = 0; i < n; i++) {
 		const struct loom_dir *d = &dirs[i];
 		/* a trace in the directory itself has only the name of its loom */
@@ -267,15 +266,17 @@ static void name_traces(const struct trace *trace, const struct loom_dir *dirs, 
 		if (i && !compare_prefixes(d - 1, d))
 			continue;
 		if (traces++ < NAMED_MOST)
-			fprintf(out, "%s %s/%.*s", traces > 1 ? "," : "", trace->path, (int)shown,
-				d->path);
+			fprintf(stream.out, "%s %s/%.*s", traces > 1 ? "," : "", trace->path,
+				(int)shown, d->path);
 	}
 	if (traces > NAMED_MOST)
-		fprintf(out, " and %zu more", traces - NAMED_MOST);
-	if (fclose(out))
-		log_no_memory("while opening %s", trace->path);
-	else
+		fprintf(stream.out, " and %zu more", traces - NAMED_MOST);
+	names = text_stream_close(&stream);
+out:
+	if (names)
 		log_error("%s holds %zu traces; choose one of them:%s", trace->path, traces, names);
+	else
+		log_no_memory("while opening %s", trace->path);
 	free(names);
 }
 
