@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* instruction: see instruction.h. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,8 +72,30 @@ struct decoder {
 	uint64_t address; /* of `at`, from the beginning of the code */
 };
 
+/* Capstone 4 writes its index of all instructions, one of each decoder, also without memory for it:
+ * it gets this one then. One decoder is open at a time. */
+static uint16_t spare_index[1 << 14];
+
+static void *calloc_or_spare(size_t n, size_t size)
+{
+	void *memory = calloc(n, size);
+
+	if (memory || size != sizeof(spare_index[0]) || n * size > sizeof(spare_index))
+		return memory;
+	return memset(spare_index, 0, sizeof(spare_index));
+}
+
+static void free_unless_spare(void *memory)
+{
+	if (memory != spare_index)
+		free(memory);
+}
+
 static bool decoder_open(struct decoder *d, const uint8_t *code, size_t bytes)
 {
+	static cs_opt_mem memory = {malloc, calloc_or_spare, realloc, free_unless_spare, vsnprintf};
+
+	cs_option(0, CS_OPT_MEM, (size_t)&memory);
 	*d = (struct decoder){.at = code, .left = bytes};
 	if (cs_open(CS_ARCH_X86, CS_MODE_64, &d->handle))
 		return false;
