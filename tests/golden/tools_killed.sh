@@ -3,8 +3,8 @@
 #
 # Programs that write files are killed (SIGKILL) before their N-th act on files, or in the middle of a write:
 # the output is as without a kill, or it does not look whole: ovni-check, ovni-pallas check and ovni-loom check
-# refuse it or call it incomplete, a page or a file of another program has another name, and the first line of
-# a .prv has no duration. The traces are of another program: no counts of the recorder say what is missing.
+# refuse it or call it incomplete, a page or a file of another program has another name (of several parts, the
+# first one), and the first line of a .prv has no duration. The traces are of another program: no counts of the recorder say what is missing.
 # longer: before each act
 set -eu
 cd "$T"
@@ -17,6 +17,8 @@ for i in 1 2 3; do
 	echo "thread n 1 $i bpf.name=\"w\" ovni.require={\"ovni\":\"1.1.0\",\"kernel\":\"1.0.0\"}"
 	printf '%s\n' '900 KCI i32:0' '950 OHx i32:-1 i32:-1 u64:0' '1990 KCO u16:1 i32:0' '1995 KCI i32:0' '9600 OHe'
 done | make kernel
+{ echo 'thread n 1 1'; echo '0 OHx i32:0 i32:-1 u64:0'
+	awk 'BEGIN { for (i = 1; i < 40000; i++) printf "%d OHp\n%d OHr\n", 2 * i, 2 * i + 1; print "80000 OHe" }'; } | make long
 "$B/bin/ovni-pallas" export plain archive 2>said || { cat said; exit 1; }
 "$B/bin/ovni-loom" import -o imported "$S/tests/golden/loom/ours" 2>said || { cat said; exit 1; }
 LOOM=$S/tests/golden/loom exec python3 - "$B" ${LONG:+all} <<'PY'
@@ -39,6 +41,7 @@ PROGRAMS = [  # arguments, the program that judges the output
     ("emu --gz -o out plain", None),
     ("view -o out plain", None),
     ("export --perfetto -o out plain", None),
+    ("export --perfetto --split 64K -o out.pftrace long", None),
     ("export --csv -o out plain", None),
     ("export --sqlite -o out plain", None),
     ("export --chrome -o out plain", None),
@@ -72,6 +75,8 @@ def clean():
 def looks_whole(words, judge, left, full):
     if judge:
         return run(judge).returncode == 0
+    if "--split" in words:
+        return "out-1.pftrace" in left or (left and not any(p.endswith(".part") for p in left))
     for path in left:
         hidden = path.split("/")[0].endswith(".part") or os.path.basename(path).startswith(".")
         named = path.endswith((".prv", ".prv.gz"))

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tools/export/formats.h"
 #include "tools/export/perfetto_sched.h"
@@ -19,6 +20,7 @@
 #include "trace/analysis/function_calls.h"
 #include "trace/analysis/thread_times.h"
 #include "trace/analysis/waits.h"
+#include "trace/base/array.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 
@@ -47,10 +49,12 @@ struct exporter {
 	struct exported_thread *threads;
 	struct task_bodies tasks;
 	struct thread_times times;
-	uint32_t *alive;     /* of each process: threads that have not ended */
-	uint64_t *gaps;	     /* of each loom: events lost, by the marks */
-	uint32_t part;	     /* the number of the present one, from 1 */
-	bool open;	     /* a part is */
+	uint32_t *alive;	/* of each process: threads that have not ended */
+	uint64_t *gaps;		/* of each loom: events lost, by the marks */
+	uint32_t part;		/* the number of the present one, from 1 */
+	bool open;		/* a part is */
+	struct new_file *ended; /* the parts before it: they have no names yet */
+	uint32_t nended;
 	bool done;	     /* the last part has ended */
 	int64_t first, last; /* clocks of the wanted part of the trace */
 	int64_t now;
@@ -239,7 +243,7 @@ static int begin_part(struct exporter *x, int64_t clock)
 	name = request->split ? part_name(request->output, x->part) : strdup(request->output);
 	if (!name)
 		return log_no_memory("for the name of the output");
-	err = perfetto_file_open(&x->file, name);
+	err = perfetto_file_open(&x->file, name, x->ended);
 	free(name);
 	if (err)
 		return err;
@@ -255,6 +259,7 @@ static int begin_part(struct exporter *x, int64_t clock)
 
 static int end_part(struct exporter *x, int64_t clock)
 {
+	struct new_file *added;
 	int err;
 
 	perfetto_slices_end(&x->slices, clock);
@@ -266,8 +271,34 @@ static int end_part(struct exporter *x, int64_t clock)
 	if (err)
 		return err;
 	x->bytes += x->file.size;
-	new_file_abandon(&x->file.file);
+	added = ARRAY_ADD(x->ended, x->nended);
+	if (!added)
+		return log_no_memory("while exporting %s", x->request->path);
+	*added = x->file.file;
+	x->file.file = (struct new_file){0};
 	return 0;
+}
+
+/* All parts get their names when the last one is complete, the first part last: an export that is
+ * killed leaves no part that seems to be the whole trace. */
+static int name_parts(struct exporter *x)
+{
+	int err = 0;
+
+	for (uint32_t i = x->nended; i > 0 && !err; i--)
+		err = new_file_finish(&x->ended[i - 1]);
+	return err;
+}
+
+/* An earlier export with more parts leaves parts that this one does not replace. */
+static void report_older_parts(const struct exporter *x)
+{
+	char *next = x->request->split ? part_name(x->request->output, x->part + 1) : NULL;
+
+	if (next && !access(next, F_OK))
+		log_warn("%s is a part of an earlier export: remove it and those that follow",
+			 next);
+	free(next);
 }
 
 /* Losses that no mark has: nothing was recorded after them. */
@@ -293,6 +324,7 @@ static void take_renames(struct exporter *x, uint32_t stream, int64_t clock)
 static int finish(struct exporter *x, const struct intervals *intervals)
 {
 	int64_t end = x->subjects.t1 > x->now ? x->subjects.t1 : x->now;
+	int err;
 
 	if (!x->part) {
 		log_error("%s: no event in the part that is asked for", x->request->path);
@@ -310,7 +342,8 @@ static int finish(struct exporter *x, const struct intervals *intervals)
 	for (uint32_t i = 0; i < x->request->source->trace.nstreams; i++)
 		if (x->request->filter->streams[i])
 			take_renames(x, i, end);
-	return end_part(x, end);
+	err = end_part(x, end);
+	return err ? err : name_parts(x);
 }
 
 /* ---- events ---- */
@@ -731,6 +764,7 @@ static void report(const struct exporter *x)
 		log_warn("%s: %.0f MB are much for a browser: choose a part with --from, --to or "
 			 "--comm, or use --split",
 			 output, (double)x->bytes / 1e6);
+	report_older_parts(x);
 }
 
 int export_perfetto(struct export_request *request)
@@ -763,6 +797,9 @@ out:
 	perfetto_slices_fini(&x.slices);
 	perfetto_sched_fini(&x.sched);
 	perfetto_file_abandon(&x.file);
+	while (x.nended > 0) /* the first one, which has the directory, last */
+		new_file_abandon(&x.ended[--x.nended]);
+	free(x.ended);
 	free(x.threads);
 	free(x.alive);
 	free(x.gaps);

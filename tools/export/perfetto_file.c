@@ -7,12 +7,12 @@
 
 #define BUFFER_MOST (1u << 20) /* bytes that wait for a write */
 
-int perfetto_file_open(struct perfetto_file *f, const char *path)
+int perfetto_file_open(struct perfetto_file *f, const char *path, const struct new_file *first)
 {
 	f->size = 0;
 	f->error = 0;
 	f->packet.size = f->buffer.size = 0;
-	return new_file_open(&f->file, path);
+	return first ? new_file_open_beside(&f->file, first, path) : new_file_open(&f->file, path);
 }
 
 static void flush(struct perfetto_file *f)
@@ -41,7 +41,7 @@ void perfetto_file_put(struct perfetto_file *f, uint32_t sequence, uint32_t mach
 int perfetto_file_finish(struct perfetto_file *f)
 {
 	flush(f);
-	return f->error ? f->error : new_file_finish(&f->file);
+	return f->error ? f->error : new_file_seal(&f->file);
 }
 
 void perfetto_file_abandon(struct perfetto_file *f)

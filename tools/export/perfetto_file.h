@@ -40,11 +40,13 @@ enum packet_field {
 #define FLAG_BEGIN	   1  /* the sequence forgets its names and defaults */
 #define FLAG_NEEDED	   2  /* the packet is read only if the state of the sequence is known */
 
-int perfetto_file_open(struct perfetto_file *file, const char *path)
+/* Begins a file; `first`: in the directory of that one; NULL: in that of the path. */
+int perfetto_file_open(struct perfetto_file *file, const char *path, const struct new_file *first)
 	__attribute__((warn_unused_result));
 /* Writes the packet, on a sequence, of a machine; machine 0 is not named. */
 void perfetto_file_put(struct perfetto_file *file, uint32_t sequence, uint32_t machine);
-/* Completes the file. Returns 0, or the first -errno after one message. */
+/* Completes the file, which keeps its temporary name. Returns 0, or the first -errno after one
+ * message. */
 int perfetto_file_finish(struct perfetto_file *file) __attribute__((warn_unused_result));
 void perfetto_file_abandon(struct perfetto_file *file); /* also a finished one; frees */
 

@@ -29,6 +29,8 @@ static int open_parent(struct new_file *f)
 	f->name = slash ? slash + 1 : f->path;
 	if (!*f->name)
 		return -EISDIR;
+	if (f->borrowed)
+		return 0;
 	parent = !slash ? strdup(".") : xasprintf("%.*s/", (int)(slash - f->path), f->path);
 	if (!parent)
 		return -ENOMEM;
@@ -64,11 +66,11 @@ static int create(struct new_file *f)
 	return err;
 }
 
-static int open_new(struct new_file *f, const char *path, bool directory)
+static int open_new(struct new_file *f, const char *path)
 {
 	int err;
 
-	*f = (struct new_file){.parent = -1, .fd = -1, .directory = directory};
+	f->fd = -1;
 	f->path = strdup(path);
 	if (!f->path)
 		return log_no_memory("for the name of the output");
@@ -86,17 +88,29 @@ static int open_new(struct new_file *f, const char *path, bool directory)
 			return log_no_memory("for the name of the output");
 		err = create(f);
 	}
-	return err ? refuse(path, err) : 0;
+	if (!err)
+		return 0;
+	free(f->temporary);
+	f->temporary = NULL;
+	return refuse(path, err);
 }
 
 int new_file_open(struct new_file *f, const char *path)
 {
-	return open_new(f, path, false);
+	*f = (struct new_file){.parent = -1};
+	return open_new(f, path);
 }
 
 int new_file_open_directory(struct new_file *f, const char *path)
 {
-	return open_new(f, path, true);
+	*f = (struct new_file){.parent = -1, .directory = true};
+	return open_new(f, path);
+}
+
+int new_file_open_beside(struct new_file *f, const struct new_file *first, const char *path)
+{
+	*f = (struct new_file){.parent = first->parent, .borrowed = true};
+	return open_new(f, path);
 }
 
 int new_file_write(struct new_file *f, const void *data, size_t size)
@@ -106,21 +120,24 @@ int new_file_write(struct new_file *f, const void *data, size_t size)
 	return err ? refuse(f->path, err) : 0;
 }
 
+int new_file_seal(struct new_file *f)
+{
+	int err = f->fd >= 0 && close(f->fd) < 0 ? -errno : 0;
+
+	f->fd = -1;
+	return err ? refuse(f->path, err) : 0;
+}
+
 int new_file_finish(struct new_file *f)
 {
-	int err = 0, copy;
+	int err = new_file_seal(f);
 
-	if (!f->directory) { /* its last bytes may be refused as late as in close() */
-		copy = dup(f->fd);
-		if (copy < 0 || close(copy) < 0)
-			err = -errno;
-	}
-	if (!err && renameat(f->parent, f->temporary, f->parent, f->name) < 0)
-		err = -errno;
 	if (err)
-		return refuse(f->path, err);
-	close(f->fd);
-	f->fd = -1;
+		return err;
+	if (renameat(f->parent, f->temporary, f->parent, f->name) < 0)
+		return refuse(f->path, -errno);
+	free(f->temporary);
+	f->temporary = NULL;
 	return 0;
 }
 
@@ -128,11 +145,11 @@ void new_file_abandon(struct new_file *f)
 {
 	if (!f->path)
 		return;
-	if (f->fd >= 0) {
+	if (f->fd >= 0)
 		close(f->fd);
+	if (f->temporary)
 		unlinkat(f->parent, f->temporary, f->directory ? AT_REMOVEDIR : 0);
-	}
-	if (f->parent >= 0)
+	if (f->parent >= 0 && !f->borrowed)
 		close(f->parent);
 	free(f->temporary);
 	free(f->path);

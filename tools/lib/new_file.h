@@ -15,10 +15,10 @@
 #include <stddef.h>
 
 struct new_file {
-	char *path, *temporary; /* temporary: a name in `parent` */
+	char *path, *temporary; /* temporary: its present name, in `parent`; NULL: none */
 	const char *name;	/* the last part of path */
 	int parent, fd;
-	bool directory;
+	bool directory, borrowed; /* borrowed: parent belongs to another one */
 };
 
 /* Each returns 0, or -errno after one message; new_file_abandon() must follow in any case. */
@@ -26,8 +26,13 @@ int new_file_open(struct new_file *file, const char *path) __attribute__((warn_u
 /* The same for a directory; file->fd is then for openat(). Nothing may have its name. */
 int new_file_open_directory(struct new_file *file, const char *path)
 	__attribute__((warn_unused_result));
+/* The same for a file in the directory of `first`, which must be abandoned later. */
+int new_file_open_beside(struct new_file *file, const struct new_file *first, const char *path)
+	__attribute__((warn_unused_result));
 int new_file_write(struct new_file *file, const void *data, size_t size)
 	__attribute__((warn_unused_result));
+/* All bytes are written: closes the file, which has its temporary name until new_file_finish(). */
+int new_file_seal(struct new_file *file) __attribute__((warn_unused_result));
 /* The result gets its name. */
 int new_file_finish(struct new_file *file) __attribute__((warn_unused_result));
 
