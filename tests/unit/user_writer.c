@@ -181,6 +181,66 @@ static void three_thousand_new_streams_do_not_wait_for_the_disk(void **state)
 	assert_int_equal(kit_disk.n, 3000);
 }
 
+static int discard(int fd, const char *path, const void *events, size_t size)
+{
+	(void)fd;
+	(void)path;
+	(void)events;
+	(void)size;
+	pass();
+	return 0;
+}
+
+static long resident(void) /* bytes */
+{
+	char text[64] = "";
+	int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	char *end;
+
+	assert_true(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0);
+	close(fd);
+	strtol(text, &end, 10);
+	return strtol(end, NULL, 10) * sysconf(_SC_PAGESIZE);
+}
+
+/* Between its buffers are others, of streams that go on. */
+static void the_memory_of_a_long_queue_is_given_back(void **state)
+{
+	const struct writer_files files = {held_create, discard, held_describe, held_store};
+	const struct writer_options options = {.trace_fd = -1, .files = &files};
+	enum { PARTS = 2000, BYTES = 16384 };
+	struct writer *writer;
+	void *others[PARTS];
+	long before, queued, after;
+
+	(void)state;
+	sem_init(&turnstile, 0, 0);
+	held = true; /* a slow disk */
+	writer = writer_start(&options);
+	before = resident();
+	for (int i = 0; i < PARTS; i++) {
+		struct writer_request part = {
+			.path = "one", .events = malloc(BYTES), .size = BYTES};
+
+		memset(part.events, 'x', BYTES);
+		others[i] = malloc(64);
+		assert_int_equal(writer_put(writer, &part), 0);
+	}
+	queued = resident() - before;
+	let_pass(PARTS);
+	assert_int_equal(writer_sync(writer), 0);
+	after = resident() - before;
+	print_message("%ld bytes while %d are queued, %ld behind that\n", queued, PARTS * BYTES,
+		      after);
+#ifndef __SANITIZE_ADDRESS__ /* whose allocator keeps memory */
+	assert_true(queued > PARTS * BYTES * 3l / 4);
+	assert_true(after < PARTS * BYTES / 3l);
+#endif
+	assert_int_equal(writer_finish(writer), 0);
+	for (int i = 0; i < PARTS; i++)
+		free(others[i]);
+}
+
 struct giver {
 	struct writer *writer;
 	unsigned n;
@@ -526,6 +586,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parts_of_a_stream_are_written_in_order),
 		cmocka_unit_test(three_thousand_new_streams_do_not_wait_for_the_disk),
+		cmocka_unit_test(the_memory_of_a_long_queue_is_given_back),
 		cmocka_unit_test(a_full_queue_makes_callers_wait),
 		cmocka_unit_test(a_part_larger_than_the_queue_passes_alone),
 		cmocka_unit_test(the_limit_of_size_is_no_error),

@@ -2,6 +2,7 @@
 /* writer: see writer.h. */
 #include <errno.h>
 #include <limits.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -24,6 +25,9 @@
  * times: each wake-up is a switch on the traced machine. */
 #define GATHER_BYTES (1u << 20)
 #define GATHER_NS    (50 * 1000000l)
+
+/* A queue that was longer, while the disk was slow, leaves memory that the allocator keeps. */
+#define TRIM_BYTES (2 * GATHER_BYTES)
 
 struct job {
 	struct job *next;
@@ -55,6 +59,7 @@ struct writer {
 	struct item *items, **last_item;
 	unsigned waiting; /* callers that wait for room or for an empty queue */
 	bool busy;	  /* the thread works on an entry */
+	size_t longest;	  /* bytes of the queue since the last trim */
 	bool stop;
 
 	/* Written under the lock or by the thread alone; read by any thread. */
@@ -202,6 +207,15 @@ static void do_item(struct writer *writer, struct item *item)
 		pthread_cond_broadcast(&writer->done);
 }
 
+/* The queue is empty: gives its memory back to the kernel. */
+static void trim(struct writer *writer)
+{
+	writer->longest = 0;
+	pthread_mutex_unlock(&writer->lock);
+	malloc_trim(0);
+	pthread_mutex_lock(&writer->lock);
+}
+
 /* Waits for a batch, or until a caller waits; a job is done at once. */
 static void gather(struct writer *writer)
 {
@@ -231,6 +245,8 @@ static void *work(void *arg)
 		} else if (writer->items) {
 			writer->busy = true;
 			do_item(writer, writer->items);
+		} else if (writer->longest >= TRIM_BYTES) {
+			trim(writer);
 		} else {
 			writer->busy = false;
 			pthread_cond_broadcast(&writer->done);
@@ -335,6 +351,8 @@ int writer_put(struct writer *writer, const struct writer_request *request)
 	err = writer->error;
 	if (!err) {
 		writer->queued += item->cost;
+		if (writer->queued > writer->longest)
+			writer->longest = writer->queued;
 		writer->given += request->size;
 		*writer->last_item = item;
 		writer->last_item = &item->next;

@@ -5,7 +5,7 @@
  * In: full buffers of whole events and metadata of streams, through a bounded queue; out:
  * stream.obs and stream.json below the output directory. The draining thread never opens a file.
  * When the queue is full, the caller waits: the rings then fill, and the loss is counted where it
- * happens.
+ * happens. The memory of a long queue goes back to the kernel when it is empty.
  * Invariants: buffers of one stream are written in the order given; after the first error
  * nothing more is written, the disk holds whole events, and the error is kept.
  * Specification: ebpf.md 13.
