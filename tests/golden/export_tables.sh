@@ -217,6 +217,15 @@ assert rows == [("1100", 'read(3 = /a,"b"\\x1b[2J)'), ("1400", "read(4)"), ("180
                 ("2200", "fault")], rows
 END
 
+# A wait with more moves than are kept: the CPU of its rest is unknown.
+{ printf '%s\n' 'thread n 1 1' '1000 OHx i32:0 i32:-1 u64:0' '1100 OHp u16:6 i32:0' '1100 OHw i32:-1'
+	for ((i = 0; i < 5000; i++)); do echo "$((1200 + i)) OAs i32:$((1 + i % 2))"; done
+	printf '%s\n' '9000 OHr' '9100 OHe'; } | make_trace moves
+export_it 0 --csv -o moves.csv moves
+grep runnable moves.csv/intervals.csv | awk -F, '{ n++; sum += $6; last = $0 }
+	END { exit !(n == 4098 && sum == 7900 && last == "0,runnable,preempted,5296,9000,3704,,,,") }' ||
+	fail "moves: $(grep runnable moves.csv/intervals.csv | tail -n 2)"
+
 # A part: intervals are cut, waits that touch it and calls within it are there; chosen threads.
 export_it 3 --csv --from 1160 --to 1560 --comm 'R*' -o part trace
 diff - part/intervals.csv >got <<'END' || fail "the intervals of a part"

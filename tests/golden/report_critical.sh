@@ -135,6 +135,16 @@ status=0; report critical --sum backwards >got || status=$?
 status=0; report why --sum trace >got || status=$?
 [ $status = 2 ] || fail "why --sum: status $status"
 
+# A thread is woken by one that never runs, beside 150,000 waits of that one within 300 us: 4 s of CPU time if each
+# wake-up looks through the waits of 100 us.
+awk 'BEGIN { for (tid = 1; tid <= 2; tid++) { print "thread n 1 " tid; print "1000 OHx i32:" tid - 1 " i32:-1 u64:0"
+	if (tid == 2) print "1050 OHp u16:6 i32:0"
+	for (i = 900000; i < 1200000; i += 2) if (tid == 1) printf "%d OHp u16:6 i32:0\n%d OHw i32:2\n%d OHr\n", i, i + 1, i + 1
+		else printf "%d OHw i32:0\n%d OHp u16:6 i32:0\n", i, i + 1
+	print "1300000 OHe" } }' | make_trace hostile
+(ulimit -t 2 && report critical hostile --tid 1 >got) || fail "a hostile trace takes too long"
+grep -q '1.149 ms running, 0 ns runnable, 150.000 us asleep' got || fail "a hostile trace"
+
 # Time that a loss makes unknown is in the path as such.
 make_trace lossy <<'E'
 thread n 1 1 bpf.session={"lost":"5"}

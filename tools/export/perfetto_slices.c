@@ -248,11 +248,12 @@ static void end_slice(struct perfetto_slices *s, struct slice_track *track, uint
 /* Writes the end that waits for a returned value. */
 static void settle(struct perfetto_slices *s)
 {
-	struct slice_track *track = s->tracks + s->ending.track;
+	struct slice_track *track;
 
 	if (!s->ending.any)
 		return;
 	s->ending.any = false;
+	track = &s->tracks[s->ending.track];
 	end_slice(s, track, track->depth, s->ending.clock, true);
 }
 

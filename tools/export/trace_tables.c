@@ -92,6 +92,8 @@ struct open_call {
 	int64_t begin, classes[TIME_CLASSES];
 };
 
+#define PIECES_MOST 4096 /* of one wait; the CPU of its rest is unknown */
+
 struct piece { /* a part of a wait, on the queue of one CPU */
 	int64_t begin, end;
 	int32_t cpu;
@@ -353,7 +355,7 @@ static int follow_move(struct tables *t, const struct intervals *walk, uint32_t 
 		       int64_t clock)
 {
 	struct track *track = &t->tracks[stream];
-	int32_t cpu = queue_of(walk, stream);
+	int32_t cpu = track->nmoved < PIECES_MOST ? queue_of(walk, stream) : CPU_NONE;
 	struct piece *moved;
 
 	if (cpu == track->piece_cpu)

@@ -136,6 +136,17 @@ static const struct critical_stay *stay_before(struct critical_thread *t, int64_
 	return t->next ? &t->stays[t->next - 1] : NULL;
 }
 
+/* The last run of a thread that begins before `clock`, or NULL. */
+static const struct critical_stay *run_before(struct critical_thread *t, int64_t clock)
+{
+	stay_before(t, clock);
+	if (t->run > t->next)
+		t->run = t->next;
+	while (t->run && t->stays[t->run - 1].use != TIME_RUNNING)
+		t->run--;
+	return t->run ? &t->stays[t->run - 1] : NULL;
+}
+
 /* Adds the segment from `from`, or from the end of the search, to the present clock. */
 static struct critical_segment *add_segment(struct search *s, enum critical_kind kind, int64_t from)
 {
@@ -157,7 +168,7 @@ static struct critical_segment *add_segment(struct search *s, enum critical_kind
 static bool ran(struct search *s, uint32_t stream, int64_t *end)
 {
 	struct critical_thread *t = &s->path->threads[stream];
-	const struct critical_stay *stay = stay_before(t, s->now);
+	const struct critical_stay *run = run_before(t, s->now);
 
 	/* it begins to run at this very clock */
 	if (t->next < t->n && t->stays[t->next].from == s->now &&
@@ -165,12 +176,9 @@ static bool ran(struct search *s, uint32_t stream, int64_t *end)
 		*end = s->now;
 		return true;
 	}
-	while (stay && stay > t->stays && stay->use != TIME_RUNNING &&
-	       clock_distance(stay->from, s->now) <= WAKING_MOST_NS)
-		stay--;
-	if (!stay || stay->use != TIME_RUNNING)
+	if (!run)
 		return false;
-	*end = stay->to < s->now ? stay->to : s->now;
+	*end = run->to < s->now ? run->to : s->now;
 	return clock_distance(*end, s->now) <= WAKING_MOST_NS;
 }
 
@@ -236,7 +244,7 @@ int critical_path_find(struct critical_path *path, const struct state_walk *walk
 	path->segments = NULL;
 	path->nsegments = 0;
 	for (size_t i = 0; i < path->times.source->trace.nstreams; i++) {
-		path->threads[i].next = path->threads[i].n;
+		path->threads[i].next = path->threads[i].run = path->threads[i].n;
 		path->threads[i].visited = INTERVAL_UNKNOWN;
 	}
 	while (s.now > from) {

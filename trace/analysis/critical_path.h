@@ -51,6 +51,7 @@ struct critical_thread {
 	bool woken;
 	/* of a search: */
 	size_t next;	 /* stays before this one may hold the present clock */
+	size_t run;	 /* the last one that runs is before this one */
 	int64_t visited; /* clock at which the path was last in this thread */
 };
 
