@@ -3,10 +3,10 @@
 #
 # Kills (SIGKILL) spread over the whole life of the recorder (start, recording, saving, finalizing), in each
 # mode: a command, a process, the machine, --interval, mode summary, a flight recorder with SIGUSR1, a
-# rotation, --emulate. At a random moment from the start on, at one after the recording has begun, and before
+# rotation, --emulate, --why=call, --why=lock, --html, --perfetto. At a random moment from the start on, at one after the recording has begun, and before
 # a random act on files. What is left is never called complete unless all of it is there; ovni-check
-# --repair mends it, and says that it is incomplete; no emulator outlives the recorder, none of its outputs
-# is half written; the next recorder of this mode starts in the same place, and its trace is complete.
+# --repair mends it, and says that it is incomplete; no program that it has started outlives the recorder, none
+# of their outputs is half written; the next recorder of this mode starts in the same place, and its trace is complete.
 # KILLS=500 does so many; KILL_SEED chooses them.
 # needs: root
 # long: live/crash and live/killed_summary kill recorders in make check
@@ -17,7 +17,7 @@ KILLS=${KILLS:-48}
 RANDOM=${KILL_SEED:-1}
 CHECK=$B/bin/ovni-check
 faults=$B/tests/faults/faults.so
-modes=(command pid machine interval summary flight rotate emulate)
+modes=(command pid machine interval summary flight rotate emulate call lock html perfetto)
 declare -A acts usual wholes mends nones kills
 
 # The recorder of a mode, in the background as $recorder, with the environment of $1.
@@ -28,6 +28,10 @@ start() { # ENVIRONMENT MODE OPTION...
 	case $1 in
 	command) options=(--flush-interval 10ms -- "$WORKLOADS/sleepers" -n 2 -s 60) ;;
 	emulate) options=(--emulate -- "$WORKLOADS/sleepers" -n 2 -s 30) ;;
+	call) options=(--why=call --flush-interval 10ms -- "$WORKLOADS/calls") ;;
+	lock) options=(--why=lock --flush-interval 10ms -- "$WORKLOADS/locks") ;;
+	html) options=(--html -- "$WORKLOADS/sleepers" -n 2 -s 30) ;;
+	perfetto) options=(--perfetto k.pftrace -- "$WORKLOADS/sleepers" -n 2 -s 30) ;;
 	pid) options=(--flush-interval 10ms -p "$target" -d 120ms) ;;
 	machine) options+=(--flush-interval 10ms) ;;
 	interval) options+=(--interval 10ms --flush-interval 10ms) ;;
@@ -76,12 +80,22 @@ if missing: sys.exit(missing)" "$S/tests/fuzz" "$S/tests/golden" "$1" >lacks 2>&
 	mends[$mode]=$((${mends[$mode]:-0} + 1))
 }
 
-emulators() { ps -eo pid,args | grep "[o]vni-emu.* $T/*k\|[o]vni-emu.* k$\|[o]vni-emu.* k "; }
-none_left() { [ -z "$(emulators)" ]; }
+started() { ps -eo pid,args | grep -E "[o]vni-(emu|view|export).* ($T/)?k( |$)"; }
+none_left() { [ -z "$(started)" ]; }
+
+# A page or a file for Perfetto is there whole, or under another name.
+same_file() { # FILE TEXT COMMAND...
+	[ -e "$1" ] || return 0
+	"${@:3}" -q -o again k >k.said 2>&1
+	cmp "$1" again || complain "$2: a partial $1: $(stat -c %s "$1" again | xargs): $(cat k.said)"
+	rm -f again
+}
 
 after() { # TEXT
 	local stream trace
-	wait_until none_left || complain "$1: an emulator has outlived the recorder: $(emulators)"
+	wait_until none_left || complain "$1: a program has outlived the recorder: $(started)"
+	same_file k.html "$1" "$B/bin/ovni-view"
+	same_file k.pftrace "$1" "$B/bin/ovni-export" --perfetto
 	if [ $mode = summary ]; then
 		if [ -e k.stats.json ]; then
 			"$CHECK" -q k.stats.json >k.said 2>&1 || complain "$1: a partial k.stats.json: $(cat k.said)"
