@@ -3,7 +3,7 @@
 #
 # The recorder when things go wrong: its N-th act on files and all after it fail, for FAULTS numbers
 # N spread over all of them ("all": for every N); its N-th allocation fails, in each kind of
-# recording and in the doctor; a signal interrupts every thread a thousand times a second. It ends
+# recording and in the doctor, also its N-th large one; a signal interrupts every thread a thousand times a second. It ends
 # by itself, with one message and its exit status; the disk has no trace or one that can be mended,
 # and the recorded program does its work.
 # needs: root
@@ -106,6 +106,7 @@ lacking() { # NAME OPTION...
 	echo "$name: allocations fail: $tried of $(numbers "$count" | wc -l) times it is said"
 }
 switcher=("$WORKLOADS/switcher" -n 2 -u)
+FAULT_LEAST=8192 lacking "api, 8 KiB and more" --api pthread -o memory -- "${workload[@]}"
 lacking trace --flush-interval 20ms -o memory -- "${workload[@]}"
 [ "$FAULTS" = all ] || FAULTS=3
 lacking summary --mode summary --interval 20ms -o memory -- "${workload[@]}"
