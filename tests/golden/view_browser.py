@@ -134,6 +134,25 @@ def look_at_small(browser):
         check("the gap is hatched on " + key, column & {COLOURS["hatch"]} or any(
             abs(c[0] - c[1]) < 4 and 90 < c[0] < 190 for c in column), column)
         check("the gap has no colour of a state on " + key, COLOURS["running"] not in column, column)
+    # hatches rise where the state is not known yet, and fall where a switch is missing; both have the colour
+    slopes = browser.run("""
+        const canvas = document.createElement('canvas'), context = canvas.getContext('2d'), found = [];
+        for (const state of [UNKNOWN, REPAIRED]) {
+            view.painter.hatch(context, 0, 0, 12, 12, state);
+            const {data} = context.getImageData(0, 0, 12, 12), dark = (x, y) => data[4 * (12 * y + x)] < 200;
+            found.push([[1, -1], [1, 1]].map(([dx, dy]) => Array.from({length: 9}, (_, k) => dark(5 + dx * (k - 4), 5 + dy * (k - 4))).every((v, k, all) => v === all[0])));
+        }
+        return found;""")
+    check("the slopes of hatches", slopes == [[True, False], [False, True]], slopes)
+    # a chosen thread stands out on the CPUs
+    colours = [browser.run("view.chosenRow = arguments[0]", key) or look.pixel(4 * ms, "c0", 5) for key in (None, "t8", "t7")]
+    check("a chosen thread is in its colour on a CPU, others are pale", colours[0] == colours[1] != colours[2] and sum(colours[2]) > sum(colours[0]), colours)
+    browser.run("view.chosenRow = undefined")
+    check("threads of one name have different colours", browser.run("return new Set([0, 1, 2, 3, 4, 5, 6, 7].map((n) => hueOf('ring', n))).size") == 8
+          and browser.run("return new Set(new Painter({meta: {threads: [{name: 'ring', tid: 1}, {name: 'ring', tid: 2}]}}).hues).size") == 2)
+    browser.run("view.measure(8.5e6, 9e6)")
+    check("CPUs in order, also idle ones", "CPU 0 busy 0 ns 0.0 %, CPU 1 busy 500 us 100.0 %, CPU 3 busy 0 ns" in look.panel(), look.panel())
+    browser.keys("\ue00c")
     look.picture("small")
     # hostile names are text
     check("hostile names as text", "<img_src=x_onerror=alert(2)>" in browser.text("#rows").replace(" ", "_"), browser.text("#rows"))

@@ -16,20 +16,38 @@ class Painter {
 		this.model = model;
 		this.levels = new Map();
 		this.small = document.createElement('canvas');
+		const same = new Map(); /* threads of one name have different colours */
+		this.hues = model.meta.threads.map(({ name, tid }) => {
+			same.set(name, same.has(name) ? same.get(name) + 1 : 0);
+			return hueOf(name || tid, name ? same.get(name) : 0);
+		});
 		this.setTheme(false);
-		this.hues = model.meta.threads.map((thread) => hueOf(thread.name || thread.tid));
-		this.huePixels = this.hues.map(pixel);
 	}
 
 	setTheme(dark) {
 		const list = dark ? COLOURS.dark : COLOURS.light;
 		this.colours = list;
-		this.pixels = list.map(pixel);
+		this.pixels = list.map((colour) => pixel(colour));
 		this.paper = dark ? '#15181c' : '#ffffff';
 		this.ink = dark ? '#e6e9ed' : '#1b1f24';
 		this.dim = dark ? '#9aa4b0' : '#5f6873';
 		this.line = dark ? '#333a43' : '#d7dce2';
 		this.mark = dark ? '#6ab0ff' : '#0b63c5';
+		this.huePixels = this.hues.map((hue) => pixel(hue));
+		this.palePixels = this.hues.map((hue) => pixel(hue, this.paper));
+		this.hatches = { [UNKNOWN]: this.hatching(false), [REPAIRED]: this.hatching(true) };
+	}
+
+	/* A pattern of diagonal lines, up or down. */
+	hatching(down) {
+		const tile = document.createElement('canvas'), size = tile.width = tile.height = 6, context = tile.getContext('2d');
+		context.fillStyle = this.paper;
+		context.fillRect(0, 0, size, size);
+		context.fillStyle = this.colours[UNKNOWN];
+		for (let y = 0; y < size; y++)
+			for (let x = 0; x < 2; x++)
+				context.fillRect((x + (down ? y : size - y)) % size, y, 1, 1);
+		return context.createPattern(tile, 'repeat');
 	}
 
 	resize(width) {
@@ -151,10 +169,11 @@ class Painter {
 			if (most < 0)
 				continue;
 			if (most === UNKNOWN || most === REPAIRED) {
-				const word = pixels[most], slope = most === UNKNOWN ? 2 : -2;
-				for (let line = 0; line < 3; line++)
-					if ((x + slope * line + 8 & 7) < 3)
-						words[at + line * width + x] = word;
+				const last = this.unknown[this.unknown.length - 1];
+				if (last && last.at === at && last.end === x && last.state === most)
+					last.end++;
+				else
+					this.unknown.push({ at, state: most, begin: x, end: x + 1 });
 				continue;
 			}
 			if (IS_THIN[most]) { /* a run of any length shows in the middle */
@@ -207,7 +226,8 @@ class Painter {
 			const total = this.total[x];
 			if (!(total > 0))
 				continue;
-			const word = this.huePixels[this.owner[x]];
+			const lit = this.lit === undefined || this.lit === this.owner[x];
+			const word = (lit ? this.huePixels : this.palePixels)[this.owner[x]];
 			words[at + 2 * width + x] = word;
 			if (total >= 0.2)
 				words[at + width + x] = word;
@@ -216,8 +236,9 @@ class Painter {
 		}
 	}
 
-	/* Draws the rows of bars: {kind, id, y, height}, y from the top of the canvas. */
-	paint(context, rows, t0, scale, left) {
+	/* Draws the rows of bars: {kind, id, y, height}, y from the top of the canvas. CPUs show the thread `lit`, if it
+	 * is given, and the others pale. */
+	paint(context, rows, t0, scale, left, lit) {
 		const bars = rows.filter((row) => row.kind === 'cpu' || row.kind === 'thread'), labels = [];
 		const { width, small } = this;
 		if (!bars.length || width < 1)
@@ -226,6 +247,8 @@ class Painter {
 		small.height = 3 * bars.length;
 		const inner = small.getContext('2d'), image = inner.createImageData(width, 3 * bars.length);
 		const words = new Uint32Array(image.data.buffer);
+		this.lit = lit;
+		this.unknown = [];
 		bars.forEach((row, k) => {
 			if (row.kind === 'cpu')
 				this.paintCpu(row.id, t0, scale, words, 3 * k * width, row.y, labels);
@@ -236,6 +259,8 @@ class Painter {
 		context.imageSmoothingEnabled = false;
 		bars.forEach((row, k) =>
 			context.drawImage(small, 0, 3 * k, width, 3, left, row.y + 2, width, ROW - 4));
+		for (const { at, state, begin, end } of this.unknown)
+			this.hatch(context, left + begin, bars[at / (3 * width)].y + 2, end - begin, ROW - 4, state);
 		this.paintLabels(context, labels, left);
 	}
 
@@ -246,8 +271,9 @@ class Painter {
 			const most = Math.floor((x1 - x0 - 6) / 6.5), name = shown(this.model.meta.threads[thread].name || '');
 			if (most < 3 || !name)
 				continue;
-			context.fillStyle = inkOn(this.hues[thread]);
-			context.fillText(cut(name, most), left + x0 + 3, y + ROW / 2);
+			context.fillStyle = this.lit === undefined || this.lit === thread ? inkOn(this.hues[thread]) : this.dim;
+			/* the end of a name has its number */
+			context.fillText(name.length > most && most > 5 ? cut(name, most - 2) + name.slice(-2) : cut(name, most), left + x0 + 3, y + ROW / 2);
 		}
 	}
 
@@ -342,23 +368,9 @@ class Painter {
 		return seen;
 	}
 
-	hatch(context, x, y, width, height) {
-		context.save();
-		context.beginPath();
-		context.rect(x, y, Math.max(width, 2), height);
-		context.clip();
-		context.fillStyle = this.paper;
-		context.fillRect(x, y, Math.max(width, 2), height);
-		context.strokeStyle = this.pixels ? this.colours[UNKNOWN] : '#6e6e6e';
-		context.lineWidth = 1.5;
-		context.beginPath();
-		/* hatches of gaps that overlap lie upon each other */
-		for (let at = Math.floor((x - height) / 5) * 5; at < x + Math.max(width, 2); at += 5) {
-			context.moveTo(at, y + height);
-			context.lineTo(at + height, y);
-		}
-		context.stroke();
-		context.restore();
+	hatch(context, x, y, width, height, state = UNKNOWN) {
+		context.fillStyle = this.hatches[state];
+		context.fillRect(x, y, width, height);
 	}
 
 	arrow(context, x0, y0, x1, y1) {

@@ -104,11 +104,11 @@ class View {
 			const item = element('span'), swatch = element('span', '', THIN.includes(state) ? 'swatch thin' : 'swatch');
 			const colour = this.painter.colours[state];
 			swatch.style.background = state === UNKNOWN || state === REPAIRED
-				? 'repeating-linear-gradient(45deg, ' + colour + ' 0 2px, transparent 2px 5px)' : colour;
-			item.append(swatch, state === RUNNABLE ? name + ': waits for a CPU' : name);
+				? 'repeating-linear-gradient(' + (state === UNKNOWN ? -45 : 45) + 'deg, ' + colour + ' 0 2px, transparent 2px 5px)' : colour;
+			item.append(swatch, name + ({ [RUNNABLE]: ': waits for a CPU', [UNKNOWN]: ', or events lost' }[state] || ''));
 			return item;
 		}));
-		node.append('CPU rows: colour by thread name, height by use');
+		node.append('CPU rows: colour by thread, height by use');
 	}
 
 	/* ---- rows ---- */
@@ -138,7 +138,7 @@ class View {
 		const byName = (a, b) => meta.threads[a].name < meta.threads[b].name ? -1 : meta.threads[a].name > meta.threads[b].name ? 1 : a - b;
 		const byTid = (a, b) => Number(meta.threads[a].tid) - Number(meta.threads[b].tid) || a - b;
 		const compare = [byTime, byName, byTid][this.order];
-		const cpus = model.cpus.slice().sort((a, b) => meta.cpus[a].loom - meta.cpus[b].loom || meta.cpus[a].cpu - meta.cpus[b].cpu);
+		const { cpus } = model;
 		this.all.push({ kind: 'head', id: 'cpus', label: cpus.length > CPUS_OPEN ? cpus.length + ' CPUs' : 'CPUs' });
 		if (cpus.length > CPUS_OPEN && !this.names.style.height)
 			this.closed.add('cpus');
@@ -192,6 +192,7 @@ class View {
 		const rest = this.all.filter((row) => !pinned.includes(row) && (this.path && (row.kind === 'thread' || row.kind === 'head' && row.id !== 'cpus')
 			? this.path.rows.has(row) : !this.hidden.has(row.key) && !this.closed.has(row.group) && (!this.only || row.kind === 'cpu' || row.id === 'cpus' || row.id === this.only || row.process === this.only)));
 		this.rows = [...pinned, ...rest].map(put);
+		this.rowAs = new Map(this.rows.map((row) => [row.kind + row.id, row]));
 		this.names.style.height = y + 'px';
 		this.redraw();
 	}
@@ -352,7 +353,8 @@ class View {
 			context.fillStyle = painter.line;
 			context.fillRect(0, row.y + row.height - 1, total, 0.5);
 		}
-		painter.paint(context, rows, this.t0, scale, LEFT);
+		const chosen = this.rowOf.get(this.chosenRow);
+		painter.paint(context, rows, this.t0, scale, LEFT, chosen && chosen.kind === 'thread' ? chosen.id : undefined);
 		for (const row of rows)
 			(row.lines || []).forEach((line, k) => line.type === undefined
 				? painter.paintCalls(context, line.line, this.t0, scale, LEFT, row.y + ROW + k * LINE)
@@ -428,29 +430,26 @@ class View {
 	}
 
 	drawGaps(context, rows, scale) {
-		const { gaps } = this.model;
+		const { gaps } = this.model, at = new Map(rows.map((row) => [row.kind + row.id, row]));
 		for (let i = 0; i < gaps.n; i++) {
 			if (gaps.end[i] < this.t0 || gaps.begin[i] > this.t1)
 				continue;
 			const x0 = Math.max(LEFT, LEFT + (gaps.begin[i] - this.t0) * scale);
-			const x1 = Math.min(LEFT + this.width, LEFT + (gaps.end[i] - this.t0) * scale);
-			for (const row of rows)
-				if (row.kind === 'cpu' && row.id === gaps.what[i] || row.kind === 'thread' && row.id === gaps.thread[i])
+			const x1 = Math.min(LEFT + this.width, Math.max(LEFT + (gaps.end[i] - this.t0) * scale, x0 + 2));
+			for (const row of [at.get('cpu' + gaps.what[i]), at.get('thread' + gaps.thread[i])])
+				if (row)
 					this.painter.hatch(context, x0, row.y + 1, x1 - x0, ROW - 2);
 		}
 	}
 
 	drawMarks(context, scale) {
-		this.marks.forEach((t) => {
-			context.fillStyle = this.painter.mark;
-			context.fillRect(LEFT + (t - this.t0) * scale, 0, 1, this.height);
-		});
-		if (this.marks.length === 2) {
-			const x0 = LEFT + (Math.min(...this.marks) - this.t0) * scale, x1 = LEFT + (Math.max(...this.marks) - this.t0) * scale;
-			context.globalAlpha = 0.12;
-			context.fillRect(x0, 0, x1 - x0, this.height);
-			context.globalAlpha = 1;
-		}
+		const xs = this.marks.map((t) => LEFT + (t - this.t0) * scale);
+		context.fillStyle = this.painter.mark;
+		xs.forEach((x) => context.fillRect(x, 0, 1, this.height));
+		context.globalAlpha = 0.12;
+		if (xs.length === 2)
+			context.fillRect(xs[0], 0, xs[1] - xs[0], this.height);
+		context.globalAlpha = 1;
 	}
 
 	/* Pales all of the threads but the critical path, and joins its segments. */
@@ -494,9 +493,9 @@ class View {
 		const what = this.chosen, { model } = this, { runs } = model;
 		if (!what)
 			return;
-		const yOf = (kind, id) => {
-			const row = rows.find((r) => r.kind === kind && r.id === id);
-			return row ? row.y : undefined;
+		const top = this.main.scrollTop, yOf = (kind, id) => {
+			const row = this.rowAs.get(kind + id);
+			return row && row.y - top;
 		};
 		const xOf = (t) => LEFT + (t - this.t0) * scale;
 		const outline = (y, begin, end, height) => {
@@ -521,18 +520,22 @@ class View {
 		context.rect(LEFT, 0, this.width, this.height);
 		context.clip();
 		const i = model.byThread.order[what.place], wake = model.since(what.place), y = yOf('thread', runs.thread[i]);
-		const arrow = (from, to, t, arrive) => {
-			if (from === undefined && to === undefined)
+		context.font = '11px system-ui, "DejaVu Sans", sans-serif';
+		/* of a row that is out of sight or hidden, the name */
+		const arrow = (from, to, t) => {
+			const [y0, y1] = [from, to].map((actor) => yOf('thread', actor)), x = xOf(t), near = y0 === undefined ? y1 : y0;
+			if (near === undefined)
 				return;
-			const y0 = from === undefined ? (to > this.height / 2 ? 0 : this.height) : from + ROW / 2;
-			const y1 = to === undefined ? (y0 > this.height / 2 ? 0 : this.height) : to + ROW / 2;
-			this.painter.arrow(context, xOf(t), y0, xOf(arrive), y1);
+			this.painter.arrow(context, x, y0 === undefined ? y1 - ROW : y0 + ROW / 2, x, y1 === undefined ? y0 - ROW : y1 + ROW / 2);
+			for (const [actor, own] of [[from, y0], [to, y1]])
+				if (own === undefined || own < -ROW || own > this.height)
+					context.fillText(model.nameOf(actor), x + 5, own === undefined ? near - ROW / 2 : own < 0 ? 8 : this.height - 8);
 		};
 		if (runs.waker[i] >= 0 && wake !== undefined)
-			arrow(yOf('thread', runs.waker[i]), y, wake, wake);
+			arrow(runs.waker[i], runs.thread[i], wake);
 		const { found, more } = model.wokenBy(runs.thread[i], runs.begin[i], runs.end[i], 200);
 		for (const k of found)
-			arrow(y, yOf('thread', runs.thread[k]), model.wokenAt[k], model.wokenAt[k]);
+			arrow(runs.thread[i], runs.thread[k], model.wokenAt[k]);
 		if (more) {
 			context.fillStyle = this.painter.mark;
 			context.fillText('+ ' + more + ' more', xOf(runs.end[i]) + 6, (y || 0) + 9);
@@ -575,7 +578,7 @@ class View {
 		context.stroke();
 		const { gaps } = this.model;
 		for (let i = 0; i < gaps.n && i < 2000; i++)
-			painter.hatch(context, xOf(gaps.begin[i]), 2, xOf(gaps.end[i]) - xOf(gaps.begin[i]), 10);
+			painter.hatch(context, xOf(gaps.begin[i]), 2, Math.max(xOf(gaps.end[i]) - xOf(gaps.begin[i]), 2), 10);
 		context.strokeStyle = painter.mark;
 		context.lineWidth = 2;
 		const x0 = Math.max(LEFT, xOf(this.t0)), x1 = Math.min(LEFT + this.width, xOf(this.t1));

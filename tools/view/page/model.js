@@ -6,33 +6,6 @@
  * its runs.
  */
 
-/* Sorts a part of an index by `key`, in which rising sequences follow each other. */
-function sortRising(index, from, to, key) {
-	let edges = [from];
-	for (let i = from + 1; i < to; i++)
-		if (key[index[i]] < key[index[i - 1]])
-			edges.push(i);
-	edges.push(to);
-	let source = index, target = null;
-	while (edges.length > 2) {
-		if (!target)
-			target = index.slice(from, to);
-		const merged = [edges[0]], shift = from;
-		for (let e = 0; e + 1 < edges.length; e += 2) {
-			const middle = edges[e + 1], end = edges[e + 2] === undefined ? middle : edges[e + 2];
-			let a = edges[e], b = middle;
-			for (let out = a; out < end; out++) {
-				const left = b >= end || a < middle && key[source[a]] <= key[source[b]];
-				target[out - shift] = left ? source[a++] : source[b++];
-			}
-			merged.push(end);
-		}
-		for (let i = from; i < to; i++)
-			source[i] = target[i - shift];
-		edges = merged;
-	}
-}
-
 /* Entries sorted by `key`, from 0 to `most`: by buckets of time first, which is nearly all of it. */
 function orderByKey(n, key, most) {
 	const order = new Uint32Array(n), first = new Uint32Array(n + 2), scale = n ? (n - 1) / Math.max(most, 1) : 0;
@@ -44,11 +17,15 @@ function orderByKey(n, key, most) {
 	for (let i = 0; i < n; i++)
 		order[first[bucket(i) + 1]++] = i;
 	for (let b = 0; b < n; b++)
-		for (let i = first[b] + 1; i < first[b + 1]; i++)
-			if (key[order[i]] < key[order[i - 1]]) {
-				sortRising(order, first[b], first[b + 1], key);
-				break;
-			}
+		if (first[b + 1] - first[b] > 32)
+			order.subarray(first[b], first[b + 1]).sort((i, j) => key[i] - key[j]);
+	for (let k = 1; k < n; k++) { /* the others are near their places */
+		const i = order[k];
+		let at = k;
+		for (; at > 0 && key[order[at - 1]] > key[i]; at--)
+			order[at] = order[at - 1];
+		order[at] = i;
+	}
 	return order;
 }
 
@@ -94,7 +71,8 @@ class Model {
 		/* looms of accelerators: their CPUs are places, none of a machine */
 		this.accelerators = new Set(meta.threads.filter((thread) => thread.accelerator).map((thread) => thread.loom));
 		this.hosts = meta.looms.length - this.accelerators.size;
-		this.cpus = meta.cpus.map((cpu, id) => id).filter((id) => meta.cpus[id].cpu >= 0 && !this.accelerators.has(meta.cpus[id].loom));
+		this.cpus = meta.cpus.map((cpu, id) => id).filter((id) => meta.cpus[id].cpu >= 0 && !this.accelerators.has(meta.cpus[id].loom))
+			.sort((a, b) => meta.cpus[a].loom - meta.cpus[b].loom || meta.cpus[a].cpu - meta.cpus[b].cpu);
 		this.nactors = nthreads + meta.others.length;
 		this.runs = new Runs(n.runs, nthreads, this.nactors, meta.cpus.length, meta.sleep_calls.length);
 		for (const kind of ['stays', 'calls', 'points', 'gaps'])
@@ -108,7 +86,7 @@ class Model {
 		});
 		this.useOf = new Map(meta.uses.map((use, i) => [use.state + ' ' + use.reason, i]));
 		this.waiting = meta.uses.map((use) => use.state === 'runnable' || use.state === 'throttled');
-		this.why = meta.why.map((word) => word);
+		this.why = meta.why;
 		this.stayed = [];
 		for (const [word, use] of [['preempted', 'runnable preempted'], ['yielded', 'runnable yielded'],
 			['throttled', 'throttled ']])

@@ -4,7 +4,7 @@
  * Text from a trace goes through shown(), and only into textContent and fillText.
  */
 const CLASSES = ['running', 'runnable', 'throttled', 'asleep', 'asleep: I/O', 'asleep: uninterruptible',
-	'stopped', 'unknown', 'repaired'];
+	'stopped', 'unknown', 'unknown: a switch is missing'];
 const [RUNNING, RUNNABLE, THROTTLED, ASLEEP, IO, BLOCKED, STOPPED, UNKNOWN, REPAIRED] = CLASSES.keys();
 const THIN = [ASLEEP, IO, BLOCKED, STOPPED];
 const COLOURS = {
@@ -84,17 +84,18 @@ function percent(part, whole) {
 	return whole > 0 ? (100 * part / whole).toFixed(1) + ' %' : '';
 }
 
-function hueOf(name) {
-	let hash = 0;
+function hueOf(name, shift = 0) {
+	let hash = shift;
 	for (let i = 0; i < name.length; i++)
 		hash = Math.imul(hash, 31) + name.charCodeAt(i) | 0;
 	return HUES[(hash >>> 0) % HUES.length];
 }
 
-/* "#rrggbb" as one word of ImageData. */
-function pixel(colour) {
-	const n = parseInt(colour.slice(1), 16);
-	return (0xff000000 | (n & 255) << 16 | (n >> 8 & 255) << 8 | n >> 16) >>> 0;
+/* "#rrggbb" as one word of ImageData; pale: nearly the colour of the paper. */
+function pixel(colour, paper = colour) {
+	const [n, p] = [colour, paper].map((text) => parseInt(text.slice(1), 16));
+	const [r, g, b] = [16, 8, 0].map((shift) => ((n >> shift & 255) + 3 * (p >> shift & 255)) / 4 | 0);
+	return (0xff000000 | b << 16 | g << 8 | r) >>> 0;
 }
 
 /* Black or white, whichever contrasts more with a colour. */

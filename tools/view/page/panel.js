@@ -358,12 +358,12 @@ class Panel {
 		});
 		const uses = [...columns.keys()].sort((a, b) => columns.get(b) - columns.get(a));
 		rows.sort((a, b) => (b[1][by] || 0) - (a[1][by] || 0));
-		const cell = (ns) => ns ? duration(ns) + ' ' + percent(ns, length) : '';
+		const time = (ns) => duration(ns) + ' ' + percent(ns, length), cell = (ns) => ns ? time(ns) : '';
 		const body = rows.slice(0, 100).map(([id, sums]) =>
 			[[model.nameOf(id), () => this.view.chooseRow('t', id)], ...uses.map((use) => cell(sums[use]))]);
 		body.unshift(['all ' + counted(rows.length, 'thread'), ...uses.map((use) => duration(columns.get(use)))]);
 		const chosen = this.view.rowOf.get(this.view.chosenRow);
-		const cpus = model.cpus.map((row) => this.cpu(row) + ' busy ' + cell(model.busy(row, t0, t1)));
+		const cpus = model.cpus.map((row) => this.cpu(row) + ' busy ' + time(model.busy(row, t0, t1)));
 		this.clear(this.paragraph([duration(length) + ', ' + this.span(t0, t1)
 			+ (rows.length > 100 ? '; the 100 threads with most time ' + by + ' of ' + rows.length : '')]),
 		this.paragraph([cpus.join(', ')]), ...chosen && chosen.kind === 'thread' ? [this.states(chosen.id, t0, t1)] : [],
