@@ -11,6 +11,12 @@ cd "$T" || exit 1
 python3 "$S/tests/golden/tools_make.py" trace <"$S/tests/golden/export_trace.txt" || exit 1
 "$B/bin/ovni-export" --perfetto trace 2>said || [ $? = 3 ] || { cat said; exit 1; }
 python3 "$S/tests/golden/perfetto_oracle.py" "$engine" trace.pftrace trace "$B/bin" || exit 1
+# a recording and the run of an accelerator
+python3 -B "$S/tests/golden/loom_schedule.py" host
+python3 -B "$S/tests/golden/loom_make.py" runs
+"$B/bin/ovni-loom" import runs/ranks.trace.bin -o host --clock-period 500ns 2>said || { cat said; exit 1; }
+"$B/bin/ovni-export" --perfetto host 2>said || { cat said; exit 1; }
+python3 "$S/tests/golden/perfetto_oracle.py" "$engine" host.pftrace host "$B/bin" || exit 1
 # parts and traces of other programs have no errors
 for name in syn-random-06 syn-kernel-switches syn-nodes-tampi-mpi-nosv-random suite-nosv-hwc; do
 	"$B/bin/ovni-export" --perfetto -o "$name" "$CONFORMANCE/emu/$name/trace" 2>said || { cat said; exit 1; }
