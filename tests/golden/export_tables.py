@@ -119,6 +119,16 @@ for (name,) in list(db.execute("SELECT name FROM sqlite_master WHERE type = 'tab
         wrong.append("%s.csv: the columns %s" % (name, head))
     if lines != [["" if cell is None else str(cell) for cell in row] for row in rows]:
         wrong.append("%s.csv: other rows than the database" % name)
+# the documented tables and columns are the real ones, in their order
+documented = {}
+for part in re.split(r"^(?=\*\*\w+\*\*)", open(docs, encoding="utf-8").read().split("## JSON")[0], flags=re.M)[1:]:
+    rows = re.search(r"\| column \|.*?\n\n", part, re.S)
+    names = [row.split("|")[1] for row in rows.group(0).split("\n")[2:-2]] if rows else re.findall(r"`(\w+)`", part.split("\n\n")[0])
+    documented[re.match(r"\*\*(\w+)", part).group(1)] = [name.strip() for text in names for name in text.split(",")]
+real = {name: [column[1] for column in db.execute("PRAGMA table_info(%s)" % name)]
+        for name, in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+if documented != real:
+    wrong.append("docs/export.md has %s, the database %s" % (documented, real))
 if db.execute("PRAGMA user_version").fetchone()[0] != 1 or db.execute("PRAGMA integrity_check").fetchone()[0] != "ok":
     wrong.append("version or integrity of the database")
 sys.exit("\n".join(wrong) or None)
