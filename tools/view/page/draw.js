@@ -117,7 +117,12 @@ class Painter {
 		const kept = [this.width, this.shares, this.best, this.owner, this.total];
 		this.resize(buckets);
 		fill(buckets / Math.max(this.model.meta.end, 1));
-		const bytes = (list) => Uint8Array.from(list, (v) => v > 0 ? Math.max(1, Math.min(255, Math.round(v * 255))) : 0);
+		const bytes = (list) => {
+			const out = new Uint8Array(list.length);
+			for (let i = 0; i < out.length; i++)
+				out[i] = list[i] > 0 ? Math.max(1, Math.min(255, Math.round(list[i] * 255))) : 0;
+			return out;
+		};
 		level = nstates ? { shares: bytes(this.shares) } : { owner: this.owner, total: bytes(this.total) };
 		[this.width, this.shares, this.best, this.owner, this.total] = kept;
 		if (this.levels.size > 1000)

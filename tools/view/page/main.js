@@ -1156,6 +1156,7 @@ async function read() {
 	listen(view);
 	view.status();
 	view.resize();
+	view.draw();
 	view.panel.clear(element('p', 'Click a run or a wait to see why it began and ended; the wheel zooms, a drag moves, Shift and a drag measures; ? lists the keys.'));
 	if (location.hash)
 		view.obey(location.hash);
