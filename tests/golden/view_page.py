@@ -248,7 +248,7 @@ def compare_stays(page, bin_dir, trace, window=()):
     calls = {(run.thread, run.end): page.meta["sleep_calls"][run.call] for run in page.runs if run.call is not None}
     calls.update({(stay.thread, stay.begin): page.meta["sleep_calls"][stay.call] if stay.call >= 0 else "" for stay in page.stays})
     for thread, use, begin, end in page.all_stays():
-        call = calls.get((thread, begin), "") if page.meta["uses"][use]["state"] == "asleep" else ""
+        call = calls.get((thread, begin), "") if page.meta["uses"][use]["state"] in ("asleep", "unknown") else ""
         if window:
             begin, end = (min(max(t + int(page.meta["origin"]), window[0]), window[1]) for t in (begin, end))
         if end <= begin:

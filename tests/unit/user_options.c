@@ -238,6 +238,10 @@ static void every_option_reaches_its_place(void **state)
 	assert_int_equal(o.max_bytes, 2ull << 30);
 	options_free(&o);
 	accepted(&o, "-a --mode summary --why none");
+	assert_int_equal(o.why, WHY_NONE);
+	options_free(&o);
+	accepted(&o, "-a");
+	assert_int_equal(o.why, WHY_CALL);
 	options_free(&o);
 	accepted(&o, "-t 12 --kernel-model --emulate --dry-run -v");
 	assert_true(o.threads && o.kernel_model && o.emulate && o.dry_run && o.verbose);

@@ -285,7 +285,7 @@ RULE(uses_return_probes, !o->no_returns)
 
 static const char *const modes[] = {"off", "summary", "full", NULL};  /* enum mode */
 static const char *const policies[] = {"drop-new", "drop-old", NULL}; /* enum on_full */
-static const char *const whys[] = {"none", "call", "lock", NULL};
+static const char *const whys[] = {"call", "lock", "none", NULL};	      /* enum why */
 static const char *const clocks[] = {"scheduler", "tracepoint", NULL};
 
 #define TO(member) offsetof(struct options, member)
@@ -409,8 +409,8 @@ static const struct cli_option table[] = {
 	 "record only when threads are off the CPU, for a trace of libovni (ovni-merge)",
 	 .holds = is_full_of_switches, .rule = "needs --mode full and switch among --events"},
 	{"why", 0, NULL, cli_choice, TO(why),
-	 "call: also record the system call in which a thread sleeps; lock: also the owner of the lock "
-	 "that it waits for; none (default)",
+	 "call (default): record the system call in which a thread sleeps; lock: also the owner of the "
+	 "lock that it waits for; none: neither",
 	 .choices = whys, .holds = why_fits,
 	 .rule = "call and lock need --mode full and switch among --events"},
 	{"wakeup-clock", 0, NULL, cli_choice, TO(wakeup_tracepoint),

@@ -31,7 +31,7 @@
 enum attach_kind { ATTACH_BEST, ATTACH_SESSION, ATTACH_MULTI, ATTACH_PERF };
 
 /* --why: more about the reason why a thread leaves its CPU. */
-enum why { WHY_NONE, WHY_CALL, WHY_LOCK /* and the call */ };
+enum why { WHY_CALL, WHY_LOCK /* and the call */, WHY_NONE };
 
 enum mode { MODE_OFF, MODE_SUMMARY, MODE_FULL };
 

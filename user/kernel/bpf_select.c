@@ -422,7 +422,8 @@ int programs_choose(struct bpf_load *bpf, const struct options *options)
 	bpf->calls = options->mode == MODE_FULL && options->kinds & KIND(SWITCH) &&
 		     options->why != WHY_NONE && !bpf->yields_unknown;
 	can |= bpf->calls ? CAN_CALLS : 0;
-	if (options->why != WHY_NONE && bpf->yields_unknown)
+	if (options->mode == MODE_FULL && options->kinds & KIND(SWITCH) &&
+	    options->why != WHY_NONE && bpf->yields_unknown)
 		log_warn("--why: this kernel does not show the registers of a sleeping thread "
 			 "(Linux 5.15 or newer does): no system calls are recorded");
 	bpf->locks = bpf->calls && options->why == WHY_LOCK ? find_owners(btf) : LOCKS_NONE;
