@@ -30,7 +30,7 @@ ALARM = 100000
 LINES = ("window_in_fused_lines_mode", "draw_maximum")
 
 STATE = (4, "Thread: thread state")
-STATE_RUNNING, STATE_WARMING = 1, 5
+STATE_RUNNING, STATE_PAUSED, STATE_WARMING = 1, 2, 5
 # Green runs, orange waits for a CPU, greys do nothing.
 STATE_COLOURS = {1: (60, 180, 75), 2: (217, 217, 217), 3: (128, 128, 128), 4: (170, 255, 195),
                  5: (245, 130, 48)}
@@ -74,6 +74,8 @@ NODE_COLOURS = {1: (240, 240, 240), 2: (190, 190, 190), 3: (60, 180, 75), 4: (67
                 5: (245, 130, 48), 6: (220, 60, 60), 7: (0, 0, 0)}
 
 WAKER = (302, "Thread: woken by")
+OWNER = (306, "Thread: owner of the lock")
+CRITICAL = (311, "Thread: on the critical path")
 CPU_PROCESS = (321, "CPU: process of the RUNNING thread")
 CPU_THREAD = (322, "CPU: the RUNNING thread")
 CPU_COUNT = (3, "CPU: number of RUNNING threads")
@@ -232,11 +234,6 @@ BASE = [
        "included."),
       ("thread/why-bursts", "Times off the CPU per reason", "# Bursts",
        "How often each thread leaves the CPU for each reason.")]),
-    ("thread/call", 304, "Thread: system call of the sleep", BY_VALUE,
-     "System call in which every thread sleeps (a fault is none), from then until it runs again.",
-     [("thread/call-time", "Time off the CPU per system call", "Time",
-       "Time that each thread is off the CPU in each system call, the wait for a CPU after a wake-up\n"
-       "included.")]),
     ("thread/first-taker", 301, "Thread: first taker of the CPU", BY_VALUE,
      "The first thread that ran on the CPU that every thread left, from then until it runs again. Others\n"
      "may have run there since: `ovni-report preempt` charges each one with its time.", []),
@@ -356,7 +353,7 @@ BREAKDOWNS = [
 
 
 PALETTES = {STATE: STATE_COLOURS, NODE: NODE_COLOURS, WHY: WHY_COLOURS, ACTIVITY: ACTIVITY_COLOURS,
-            WAKER: PEER_COLOURS, CPU_COUNT: {1: STATE_COLOURS[STATE_RUNNING]},
+            WAKER: PEER_COLOURS, OWNER: PEER_COLOURS, CPU_COUNT: {1: STATE_COLOURS[STATE_RUNNING]},
             (301, "Thread: first taker of the CPU"): {**PEER_COLOURS, 3: RUNNABLE_COLOURS[12]}}
 
 
@@ -415,6 +412,37 @@ def model_views():
 
 def is_state(name, value, **more):
     return Window(name, STATE, compose="Is Equal (Sign)", values=(value,), **more)
+
+
+def sleep_views():
+    """Sleeps by system call, object and owner: from the sleep until the thread runs, and the time asleep."""
+    asleep = is_state("Thread: is asleep", STATE_PAUSED, shown=False)
+    for file, kind, about, title in (
+            ("call", (304, "Thread: system call of the sleep"),
+             "System call in which every thread sleeps (fault: none, a page fault)", "system call"),
+            ("object", (305, "Thread: object of the sleep"),
+             "Object on which every thread sleeps: a descriptor with its file, a futex, a process, a lock of\n"
+             "the kernel", "object"),
+            ("lock-owner", OWNER,
+             "Owner of the lock on which every thread sleeps, when the sleep began (recorded with\n"
+             "--why=lock)", "owner of the lock")):
+        window = Window(kind[1], kind, colours=PALETTES.get(kind))
+        yield "thread/" + file, about + ", until it runs again.", [window], []
+        yield ("thread/%s-time" % file,
+               about + ": the time\nasleep, without the wait for a CPU after the wake-up.",
+               [dataclasses.replace(window, shown=False), asleep],
+               [histogram("Time asleep in ms per " + title, "Integral", 1, 2)])
+
+
+def critical_views():
+    """The critical path of a thread (ovni-emu --critical)."""
+    on_path = Window(CRITICAL[1], CRITICAL, shown=False)
+    activity = Window(ACTIVITY[1], ACTIVITY, colours=ACTIVITY_COLOURS, shown=False)
+    about = "The critical path to the end of a thread (ovni-emu --critical): "
+    yield ("thread/critical-path", about + "what each thread does while it\nis on it. Read it from the end, back in time.",
+           [on_path, activity, Window("Thread: critical path", parts=("product", 1, 2), colours=ACTIVITY_COLOURS)], [])
+    yield ("thread/critical-path-time", about + "time that each thread is\non it, by what it does then.",
+           [on_path, activity], [histogram("Time in ms on the critical path", "Integral", 2, 1)])
 
 
 def runnable_views():
@@ -540,7 +568,7 @@ def main(argv):
     out = argv[1] if argv[1:] else HERE
     if out == HERE:
         shutil.rmtree(HERE)
-    for source in (base_views, model_views, runnable_views, other_views):
+    for source in (base_views, model_views, sleep_views, critical_views, runnable_views, other_views):
         for path, about, windows, histograms in source():
             file_path = os.path.join(out, path + ".cfg")
             os.makedirs(os.path.dirname(file_path), exist_ok=True)

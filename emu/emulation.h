@@ -35,6 +35,7 @@ struct emu_options {
 	bool lint;	     /* -l */
 	bool compat;	     /* write nothing beyond the reference */
 	bool arrows;	     /* write wake-ups and migrations as communications */
+	uint64_t critical;   /* tid of the thread whose critical path is shown; 0: none */
 	bool gzip;	     /* .prv.gz */
 	bool tolerant;	     /* leave out damaged streams */
 	bool quiet;
@@ -89,6 +90,8 @@ struct emulator {
 	struct prv_time time;
 	struct breakdown *breakdowns[4];
 	size_t nbreakdowns;
+	struct critical *critical; /* NULL without --critical */
+	int64_t critical_next;	   /* time of the next line of the critical path; INT64_MAX: none */
 	bool names; /* the .row files show the names of threads in the metadata */
 
 	/* the present event */
@@ -122,6 +125,16 @@ int emu_refuse(struct emulator *emu, const char *fmt, ...) __attribute__((format
 /* The same for a failed write to a channel. Returns 0 for CHANNEL_OK, else a negative errno. */
 int emu_refuse_channel(struct emulator *emu, enum channel_result result, const struct thread *th,
 		       uint32_t channel, int64_t value);
+
+/* ---- the critical path (--critical), from critical_rows.c ---- */
+
+/* Finds the path, if it is asked for, and adds its channel; before the other channels. Returns 0,
+ * or -errno after a message. critical_fini() frees it. */
+int critical_prepare(struct emulator *emu) __attribute__((warn_unused_result));
+void critical_fini(struct emulator *emu);
+
+/* Writes its lines up to the time `until`. Returns 0, or -errno after a message. */
+int critical_show(struct emulator *emu, int64_t until) __attribute__((warn_unused_result));
 
 /* ---- files beside a .prv: names of rows (.row) and labels (.pcf), from views.c ---- */
 

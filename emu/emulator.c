@@ -444,6 +444,18 @@ static void undo_event(struct emulator *emu)
 		prv_undo(&emu->breakdowns[i]->prv);
 }
 
+/* Its lines stay if the present event is refused. */
+static int show_critical(struct emulator *emu, int64_t until)
+{
+	int err = critical_show(emu, until);
+
+	if (!err)
+		err = prv_begin(&emu->thread_prv);
+	if (err)
+		emu->output_failed = true;
+	return err;
+}
+
 static int run_event(struct emulator *emu)
 {
 	const struct stream *stream = &emu->streams[emu->player.current];
@@ -460,6 +472,8 @@ static int run_event(struct emulator *emu)
 			emu, "the stream does not belong to a thread, so it may have no events");
 	emu->duration = emu->time.now;
 	err = begin_event(emu);
+	if (__builtin_expect(emu->time.now >= emu->critical_next, 0) && !err)
+		err = show_critical(emu, emu->time.now);
 	if (__builtin_expect(err, 0))
 		return err;
 	err = handle(emu, th, &stream->ev);
@@ -589,7 +603,7 @@ static int run(struct emulator *emu)
 		}
 	}
 	progress_end(&progress, emu, err);
-	return err;
+	return err || !emu->critical ? err : show_critical(emu, emu->duration);
 }
 
 /* ---- stage 9: the end ---- */
@@ -670,6 +684,7 @@ static void fini(struct emulator *emu)
 			free(emu->sys.threads[i].slots[c].stack);
 	for (size_t i = 0; i < emu->nchannels; i++)
 		free(emu->channels[i].labels);
+	critical_fini(emu);
 	free(emu->channels);
 	free(emu->blocks);
 	free(emu->cpu_slots);
@@ -691,7 +706,7 @@ static int prepare(struct emulator *emu)
 {
 	static int (*const stages[])(struct emulator *) = {
 		load_trace,  build_system,  open_out_dir,   open_outputs,
-		open_player, choose_models, models_prepare,
+		open_player, choose_models, critical_prepare, models_prepare,
 	};
 
 	for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]); i++) {

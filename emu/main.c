@@ -21,6 +21,11 @@ struct settings {
 	bool debug;
 };
 
+static bool is_not_compat(const void *settings)
+{
+	return !((const struct settings *)settings)->emu.compat;
+}
+
 #define TO(member) offsetof(struct settings, member)
 
 static const struct cli_option options[] = {
@@ -29,6 +34,9 @@ static const struct cli_option options[] = {
 	 "also write the breakdown views of the models"},
 	{"arrows", 0, NULL, cli_flag, TO(emu.arrows),
 	 "also write wake-ups and migrations as communications"},
+	{"critical", 0, "TID", cli_number, TO(emu.critical),
+	 "also write the critical path to the end of this thread",
+	 .min = 1, .max = INT32_MAX, .holds = is_not_compat, .rule = "excludes --compat"},
 	{"gz", 0, NULL, cli_flag, TO(emu.gzip), "write .prv.gz files (Paraver reads them)"},
 	{"jobs", 'j', "N", cli_number, TO(jobs), "use N threads; the output does not depend on N",
 	 .min = 1, .max = JOBS_MAX},
@@ -77,6 +85,9 @@ static const struct cli cli = {
 		 "\n"
 		 "  # with wake-up arrows, and two threads\n"
 		 "  ovni-emu --arrows -j 2 ovni\n"
+		 "\n"
+		 "  # with the critical path of thread 7, for cfg/thread/critical-path.cfg\n"
+		 "  ovni-emu --critical 7 ovni\n"
 		 "\n"
 		 "  # of a trace in a read-only directory\n"
 		 "  ovni-emu -o views /archive/run1\n"

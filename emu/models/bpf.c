@@ -9,10 +9,14 @@
  *   303  number of lost events in a gap          from OM[ to OM] of mark 92, in any state of the
  *                                                thread, and on the CPU that it belongs to
  *   304  the system call in which it sleeps      from OHp to the next OHr
+ *   305  the object on which it sleeps there     from OHp to the next OHr
+ *   306  the owner of the lock that it waits for from OHp to the next OHr; the OHw between them,
+ *                                                which is the next event of the thread, has it
  *   324  running, runnable or sleeping, and why  from OHx to OHe
  *
  * In: OHx, OHp, OHw, OHr, OHe and marks; out: lines, and arrows with --arrows. 301 and 302 show
- * dense ids with names in the .pcf, since a tid is not unique over looms. The types of one event
+ * dense ids with names in the .pcf, since a tid is not unique over looms; 306 shows those of 301.
+ * The types of one event
  * but 303 share a line. ovni.require.bpf in some stream enables the model; it only adds lines.
  * Specification: event-mapping.md, "richer payloads"; prv.md 7; the reference has no 303.
  */
@@ -23,23 +27,23 @@
 #include <string.h>
 
 #include "emu/model.h"
+#include "emu/models/sleep_objects.h"
 #include "emu/track.h"
 #include "trace/base/array.h"
 #include "trace/base/hash.h"
 #include "trace/base/log.h"
 #include "trace/base/off_cpu.h"
 #include "trace/base/text.h"
-#include "trace/states/sleep_call.h"
 
-enum { REASON, NEXT, WAKER, LOST, CALL, ACTIVITY };
+enum { REASON, NEXT, WAKER, LOST, CALL, OBJECT, OWNER, ACTIVITY };
 
-/* Values of 301 and 302 without a thread; the ids of threads follow. */
+/* Values of 301, 302 and 306 without a thread; the ids of threads follow. */
 enum {
 	PEER_UNKNOWN = 1,
 	PEER_IDLE = 2,	    /* 301 */
 	PEER_QUOTA = 3,	    /* 301 */
 	PEER_INTERRUPT = 3, /* 302 */
-	PEER_NOBODY = 4,    /* 302 */
+	PEER_NOBODY = 4,    /* 302, 306 */
 	PEER_FIRST
 };
 
@@ -77,9 +81,11 @@ static const struct value_label waker_values[] = {
 	{0, NULL},
 };
 
-/* Values of 304: the number of the call + 1, of each machine in a range of its own. */
-#define CALL_RANGE  0x20000
-#define CALL_VALUES ((CALL_OTHER_MACHINE + 1) * CALL_RANGE)
+static const struct value_label owner_values[] = {
+	{PEER_UNKNOWN, "Not known"},
+	{PEER_NOBODY, "Nobody (no owner)"},
+	{0, NULL},
+};
 
 #define MARK_LOST 92
 
@@ -96,6 +102,8 @@ static const struct channel_page channels[] = {
 		SCHEDULER_CHANNEL(LASTING_TYPE(4), CPU_NONE,
 				  "Thread: running, runnable, sleeping, and why", activity_values),
 	[CALL] = SCHEDULER_CHANNEL(304, CPU_NONE, "Thread: system call of the sleep", NULL),
+	[OBJECT] = SCHEDULER_CHANNEL(305, CPU_NONE, "Thread: object of the sleep", NULL),
+	[OWNER] = SCHEDULER_CHANNEL(306, CPU_NONE, "Thread: owner of the lock", owner_values),
 };
 
 #define TID_MAX	       (1 << 22) /* the maximum of Linux */
@@ -105,6 +113,7 @@ struct known_thread { /* a thread in payloads */
 	const struct loom *loom;
 	struct thread *thread; /* NULL if it has no stream */
 	int32_t tid;
+	bool owner;  /* it occurs in 306 */
 	char *label; /* for the .pcf */
 };
 
@@ -132,12 +141,7 @@ struct bpf {
 	struct hash name_at;	    /* of names, by loom and tid */
 	struct off_period *periods; /* by gindex, NULL without --arrows */
 	char *activity_labels[OFF_CPU_COUNT];
-	char **machine_names; /* by stream: of the session in its metadata, or NULL */
-	size_t nstreams;
-	enum call_machine *machines;	 /* by loom */
-	uint64_t seen[CALL_VALUES / 64]; /* bits: values of 304 */
-	char **call_labels;
-	size_t ncall_labels;
+	struct sleep_objects objects;
 };
 
 /* ---- metadata ---- */
@@ -167,27 +171,19 @@ static int metadata(struct emulator *emu, struct model_state *state, const struc
 {
 	struct bpf *bpf = state->data;
 	const struct json *name;
-	const char *machine;
 
 	if (!json_string(json_key(json_get(meta, "ovni.require"), "bpf")))
 		return 0;
 	if (!bpf) {
 		bpf = state->data = calloc(1, sizeof(*bpf));
-		if (bpf) {
-			bpf->nstreams = emu->nstreams;
+		if (bpf)
 			bpf->richer = calloc(emu->nstreams + 1, sizeof(*bpf->richer));
-			bpf->machine_names = calloc(emu->nstreams + 1, sizeof(*bpf->machine_names));
-		}
-		if (!bpf || !bpf->richer || !bpf->machine_names)
+		if (!bpf || !bpf->richer || sleep_objects_init(&bpf->objects, emu->nstreams))
 			return model_complain(state, "out of memory (for the model bpf)");
 	}
 	bpf->richer[stream] = true;
-	machine = json_string(json_get(meta, "bpf.session.machine"));
-	if (machine) {
-		bpf->machine_names[stream] = strdup(machine);
-		if (!bpf->machine_names[stream])
-			return model_complain(state, "out of memory (for the model bpf)");
-	}
+	if (sleep_objects_metadata(&bpf->objects, meta, stream))
+		return model_complain(state, "out of memory (for the model bpf)");
 	for (name = json_first(json_get(meta, "bpf.names")); name; name = json_next(name))
 		if (add_name(bpf, stream, name))
 			return model_complain(state, "out of memory (for the names of threads)");
@@ -289,18 +285,49 @@ static int taker_value(struct emulator *emu, struct bpf *bpf, const struct threa
 	return 0;
 }
 
-/* Value of 304 for the call in which a thread falls asleep; 0: not known. */
-static int64_t call_value(struct bpf *bpf, const struct pairs *pairs, const struct event *ev)
+/* Value of 306 for the owner in the event that ends the sleep. Returns 0, or -errno after
+ * emu_refuse(). */
+static int owner_value(struct emulator *emu, struct bpf *bpf, const struct thread *th,
+		       const struct event *end, int64_t *value)
 {
-	const struct loom *loom = pairs->th->process->loom;
+	int32_t owner = sleep_lock_owner(end);
+	uint32_t number;
+	int err;
+
+	*value = owner == LOCK_OWNER_NONE ? PEER_NOBODY : 0;
+	if (owner <= 0)
+		return 0;
+	err = number_thread(emu, bpf, th->process->loom, owner, &number);
+	if (err)
+		return err;
+	if (number != THREAD_ID_NONE)
+		bpf->known[number].owner = true;
+	*value = thread_value(number);
+	return 0;
+}
+
+/* The call in which a thread falls asleep, its object, and the owner of the lock. */
+static int sleep_in_call(struct bpf *bpf, struct pairs *pairs, const struct event *ev)
+{
+	const struct stream *stream = &pairs->emu->streams[pairs->th->stream];
 	struct sleep_call call = sleep_call_of(ev);
-	uint32_t value;
+	int64_t object = 0, owner = 0;
+	struct event end;
+	bool ends;
+	int err;
 
 	if (call.call == CALL_UNKNOWN)
 		return 0;
-	value = (uint32_t)bpf->machines[loom - pairs->emu->sys.looms] * CALL_RANGE + call.call + 1u;
-	bpf->seen[value / 64] |= 1ull << value % 64;
-	return value;
+	/* a thread that sleeps has no other event */
+	ends = event_decode(&end, stream->at, stream_peek_end(stream)) > 0;
+	if (sleep_objects_object(&bpf->objects, pairs->emu, pairs->th, &call, ev->clock,
+				 ends ? end.clock : ev->clock, &object))
+		return emu_refuse(pairs->emu, "out of memory (for the objects of sleeps)");
+	err = ends ? owner_value(pairs->emu, bpf, pairs->th, &end, &owner) : 0;
+	put(pairs, CALL, sleep_objects_call(&bpf->objects, pairs->emu, pairs->th, &call));
+	put(pairs, OBJECT, object);
+	put(pairs, OWNER, owner);
+	return err;
 }
 
 static int leave(struct bpf *bpf, struct pairs *pairs, const struct event *ev)
@@ -327,10 +354,10 @@ static int leave(struct bpf *bpf, struct pairs *pairs, const struct event *ev)
 		reason = REASON_UNKNOWN;
 	put(pairs, REASON, reason);
 	put(pairs, NEXT, taker);
-	put(pairs, CALL, call_value(bpf, pairs, ev));
+	err = sleep_in_call(bpf, pairs, ev);
 	put(pairs, ACTIVITY,
 	    (off_cpu_runnable(reason) ? ACTIVITY_RUNNABLE : ACTIVITY_SLEEPING) + (int64_t)reason);
-	return 0;
+	return err;
 }
 
 static int wake(struct bpf *bpf, struct pairs *pairs, const struct event *ev)
@@ -398,6 +425,8 @@ static void resume(struct bpf *bpf, struct pairs *pairs)
 	put(pairs, REASON, 0);
 	put(pairs, NEXT, 0);
 	put(pairs, CALL, 0);
+	put(pairs, OBJECT, 0);
+	put(pairs, OWNER, 0);
 	put(pairs, ACTIVITY, ACTIVITY_RUNNING);
 	if (!period)
 		return;
@@ -432,8 +461,8 @@ static int watch(struct emulator *emu, struct model_state *state, struct thread 
 	case 'e':
 		for (uint32_t c = REASON; c <= WAKER; c++)
 			put(&pairs, c, 0);
-		put(&pairs, CALL, 0);
-		put(&pairs, ACTIVITY, 0);
+		for (uint32_t c = CALL; c <= ACTIVITY; c++)
+			put(&pairs, c, 0);
 		return 0;
 	}
 	return 0;
@@ -471,15 +500,8 @@ static int start(struct emulator *emu, struct model_state *state)
 
 	bpf->first = state->first_channel;
 	emu->names = true;
-	bpf->machines = calloc(emu->sys.nlooms + 1ul, sizeof(*bpf->machines));
-	if (!bpf->machines)
+	if (sleep_objects_start(&bpf->objects, emu))
 		goto nomem;
-	for (size_t i = 0; i < emu->sys.nlooms; i++)
-		bpf->machines[i] = CALL_OTHER_MACHINE;
-	for (size_t i = 0; i < bpf->nstreams; i++)
-		if (bpf->machine_names[i])
-			bpf->machines[emu->sys.thread_of_stream[i]->process->loom -
-				      emu->sys.looms] = call_machine(bpf->machine_names[i]);
 	for (unsigned i = 0; i < OFF_CPU_COUNT; i++)
 		if (channel_add_label(&emu->channels[bpf->first + REASON], i ? i : REASON_UNKNOWN,
 				      off_cpu_label(i)) ||
@@ -515,29 +537,6 @@ static const char *name_of(const struct emulator *emu, const struct bpf *bpf,
 	return i == HASH_NONE ? NULL : bpf->names[i].text;
 }
 
-/* Adds the labels of the calls that occur. Returns 0 or -ENOMEM. */
-static int describe_calls(struct emulator *emu, struct bpf *bpf)
-{
-	for (uint32_t value = 1; value < CALL_VALUES; value++) {
-		struct sleep_call call = {.call = (uint16_t)(value % CALL_RANGE - 1)};
-		char *label, **added;
-
-		if (!(bpf->seen[value / 64] >> value % 64 & 1))
-			continue;
-		label = sleep_call_text(&call, (enum call_machine)(value / CALL_RANGE), NULL, 0, 0,
-					false);
-		added = label ? ARRAY_ADD(bpf->call_labels, bpf->ncall_labels) : NULL;
-		if (!added) {
-			free(label);
-			return -ENOMEM;
-		}
-		*added = label;
-		if (channel_add_label(&emu->channels[bpf->first + CALL], value, label))
-			return -ENOMEM;
-	}
-	return 0;
-}
-
 static int describe(struct emulator *emu, struct model_state *state)
 {
 	struct bpf *bpf = state->data;
@@ -553,10 +552,15 @@ static int describe(struct emulator *emu, struct model_state *state)
 		    channel_add_label(&emu->channels[bpf->first + NEXT], thread_value(i),
 				      known->label) ||
 		    channel_add_label(&emu->channels[bpf->first + WAKER], thread_value(i),
-				      known->label))
+				      known->label) ||
+		    (known->owner && channel_add_label(&emu->channels[bpf->first + OWNER],
+						       thread_value(i), known->label)))
 			return log_no_memory("for the names of threads");
 	}
-	return describe_calls(emu, bpf) ? log_no_memory("for the names of system calls") : 0;
+	if (sleep_objects_describe(&bpf->objects, &emu->channels[bpf->first + CALL],
+				   &emu->channels[bpf->first + OBJECT]))
+		return log_no_memory("for the names of system calls");
+	return 0;
 }
 
 static void close_bpf(struct model_state *state)
@@ -567,13 +571,7 @@ static void close_bpf(struct model_state *state)
 		return;
 	for (size_t i = 0; i < OFF_CPU_COUNT; i++)
 		free(bpf->activity_labels[i]);
-	for (size_t i = 0; bpf->machine_names && i < bpf->nstreams; i++)
-		free(bpf->machine_names[i]);
-	free(bpf->machine_names);
-	free(bpf->machines);
-	for (size_t i = 0; i < bpf->ncall_labels; i++)
-		free(bpf->call_labels[i]);
-	free(bpf->call_labels);
+	sleep_objects_fini(&bpf->objects);
 	for (size_t i = 0; i < bpf->nnames; i++)
 		free(bpf->names[i].text);
 	for (size_t i = 0; i < bpf->nknown; i++)

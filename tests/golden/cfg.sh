@@ -28,7 +28,7 @@ if [ ! -x "$emu" ]; then
 fi
 echo "numbers and labels are those of the emulator"
 python3 "$S/tests/golden/cfgtrace.py" "$T/trace"
-"$emu" -a -b "$T/trace"
+"$emu" -a -b --critical 7 "$T/trace"
 cd "$T/trace/cfg" # a copy, and what the emulator adds for the counter
 [ -e thread/nosv/hwc-INSTRUCTIONS.cfg ] && [ -e cpu/nosv/hwc-INSTRUCTIONS.cfg ]
 for view in thread cpu; do

@@ -42,7 +42,7 @@ fi
 if [ -x bin/ovni-emu ]; then
 	echo "installed here" >>share/ovni-bpf/cfg/thread/state.cfg
 	python3 "$S/tests/golden/cfgtrace.py" "$T/trace"
-	bin/ovni-emu -a -b --arrows "$T/trace" # everything occurs; the scales are those of the trace
+	bin/ovni-emu -a -b --arrows --critical 7 "$T/trace" # everything occurs; the scales are those of the trace
 	diff -r --exclude='hwc-*' -I '^window_maximum_y' share/ovni-bpf/cfg "$T/trace/cfg"
 else
 	echo "no ovni-emu: where it finds its data is not tried"

@@ -16,7 +16,7 @@ same() { # OPTIONS: compares from, to, tid, state, reason and by with standard i
 # stage (2) works up to 400 and wakes worker (3), whose wake-up has a later clock; worker needs a mutex, which
 # holder (4) gives it after a sleep of its own; worker wakes main (1). Thread 9 has no stream.
 make_trace trace <<'E'
-thread n 1 1 bpf.name="main"
+thread n 1 1 ovni.require={"ovni":"1.1.0","bpf":"1.0.0"} bpf.name="main"
 0 OHx i32:0 i32:-1 u64:0
 10 OHC i32:0 i32:3 u64:0
 20 OHp u16:1 i32:2
@@ -90,6 +90,21 @@ same --tid 3 --to 20 <<'E'
 10,14,3,runnable,newborn,main (1)
 14,20,3,running,,
 E
+
+# In Paraver: type 311, of each thread while the path is in it.
+"$B/bin/ovni-emu" -q -a --critical 1 -o views trace || fail "ovni-emu --critical: status $?"
+grep ':311:' views/thread.prv | diff - <(printf '2:0:1:1:%s\n' 4:0:311:1 4:90000:311:0 3:90000:311:1 3:99000:311:0 \
+	1:99000:311:1 1:100030:311:0) || fail "type 311"
+grep -qx '1  *On the critical path' views/thread.pcf || fail "no label of type 311"
+[ -s views/cfg/thread/critical-path.cfg ] || fail "no view of the critical path"
+"$B/bin/ovni-emu" -q -a -o without trace || fail "ovni-emu: status $?"
+grep -v ':311:' views/thread.prv | cmp - without/thread.prv || fail "--critical changes other lines"
+[ ! -e without/cfg/thread/critical-path.cfg ] || fail "a view that shows nothing"
+status=0; "$B/bin/ovni-emu" --critical 77 -o none trace 2>said || status=$?
+{ [ $status = 1 ] && grep -q -- '--critical 77: trace has no such thread (ovni-info lists them)$' said; } ||
+	fail "ovni-emu --critical 77: status $status: $(cat said)"
+status=0; "$B/bin/ovni-emu" --critical 1 --compat trace 2>said || status=$?
+{ [ $status = 2 ] && grep -q -- '--critical: excludes --compat' said; } || fail "--compat: status $status: $(cat said)"
 
 # The sums: the same time, and as many rows as there are kinds.
 report critical --tid 1 --sum --csv trace >got || fail "--sum failed"

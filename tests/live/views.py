@@ -292,10 +292,98 @@ def main(build, trace_path, paraver=None):
     else:
         same("ovni-report cpu", busy, drawn)
 
+    tables = {kind: {} for _, kind in SLEEPS}
+    for (row, kind, value), ns in asleep_in_prv(views + "/thread.prv", tables).items():
+        tables[kind][row, value] = ns
+    said = reported_sleeps(build, trace_path, streams, known)
+    for _, kind in SLEEPS:
+        same(f"asleep by type {kind}, and by ovni-report", judged(tables[kind], unknown), judged(said[kind], unknown))
+    compare_critical(build, trace_path, streams, views, unknown, paraver)
     if paraver:
+        threads = Paraver(paraver, views, "thread")
+        for cfg, kind in SLEEPS if trace.session.get("calls") or any(said.values()) else ():
+            if os.path.exists(f"{views}/cfg/thread/{cfg}-time.cfg"):
+                same(f"Paraver: {cfg}-time", judged(said[kind], unknown),
+                     judged(threads.table(cfg + "-time", kind), unknown), 1e6)
+            else:
+                check(not said[kind], "there is no view", cfg)
         compare_with_paraver(paraver, views, lines, cpu_lines, duration, spans, cpus)
         compare_wakers(paraver, views, report(build, "wake", trace_path), {streams[row - 1].tid for row in unknown})
     verdict()
+
+
+# configurations of sleeps, and their types: the call, its object, the owner of the lock
+SLEEPS = (("call", 304), ("object", 305), ("lock-owner", 306))
+
+
+def judged(table, unknown):
+    return {key: ns for key, ns in table.items() if ns and key[0] not in unknown}
+
+
+def asleep_in_prv(path, kinds):
+    """{(row, type, value): ns while the row is Paused}, of the types `kinds`."""
+    found, now, since = collections.Counter(), {}, {}
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            fields = line.rstrip("\n").split(":")
+            if fields[0] != "2":
+                continue
+            row, clock = int(fields[4]), int(fields[5])
+            for kind in kinds if now.get((row, 4)) == PAUSED else ():
+                if now.get((row, kind)):
+                    found[row, kind, now[row, kind]] += clock - since[row]
+            since[row] = clock
+            now.update({(row, int(fields[i])): int(fields[i + 1]) for i in range(6, len(fields), 2)})
+    return found
+
+
+def reported_sleeps(build, trace, streams, known):
+    """{type: {(row, value): ns}} of ovni-report blocked; of owners from the events."""
+    found = {kind: collections.Counter() for _, kind in SLEEPS}
+    rows_of = {stream.tid: row for row, stream in enumerate(streams, 1)}
+    by_object = collections.Counter()
+    for entry in report(build, "blocked", trace):
+        if not entry["call"]:
+            continue
+        row, (name, objects) = rows_of[entry["tid"]], re.match(r"([^(,]*)[(,]? ?(.*?)\)?$", entry["call"]).groups()
+        found[304][row, known[304][name]] += entry["time"]
+        if not objects:
+            continue
+        label = objects if objects.startswith("kernel lock") else "process " + objects if name.startswith("wait") else \
+            next(text for text in known[305] if re.fullmatch(re.escape(objects) + r", .* \(%d\)" % entry["pid"], text))
+        found[305][row, known[305][label]] += entry["time"]
+        by_object[objects, None if "lock" in objects else entry["pid"]] += entry["time"]
+    for entry in report(build, "locks", trace):
+        check(by_object[entry["object"], entry["pid"]] == entry["total"], "ovni-report locks:", entry,
+              "blocked:", by_object[entry["object"], entry["pid"]])
+    owner_of = {int(text.split("(")[-1].rstrip(")")): value for text, value in known.get(306, {}).items()
+                if text.split("(")[-1].rstrip(")").isdigit()}
+    for row, stream in enumerate(streams, 1):
+        for e, end in zip(stream.events, stream.events[1:]):
+            if e.mcv == "OHp" and e.call() and end.mcv == "OHw" and end.owner():
+                found[306][row, owner_of[end.owner()] if end.owner() > 0 else 4] += end.clock - e.clock
+    return found
+
+
+def compare_critical(build, trace, streams, views, unknown, program):
+    """Type 311 of the thread that ends last against ovni-report critical; all other lines stay."""
+    tid, out = max(streams, key=lambda s: s.events[-1].clock).tid, views + ".critical"
+    subprocess.run([build + "/bin/ovni-emu", "-q", "-l", "--critical", str(tid), "-o", out, trace], check=True)
+    with open(views + "/thread.prv", encoding="utf-8") as plain, open(out + "/thread.prv", encoding="utf-8") as more:
+        check(plain.readlines()[1:] == [line for line in more if ":311:" not in line][1:], "--critical changes other lines")
+    said = subprocess.run([build + "/bin/ovni-report", "critical", "--json", "--tid", str(tid), trace],
+                          stdout=subprocess.PIPE, check=False)
+    rows_of = {stream.tid: row for row, stream in enumerate(streams, 1)}
+    on_path, runs = collections.Counter(), collections.Counter()
+    for entry in json.loads(said.stdout):
+        on_path[rows_of[entry["tid"]], 1] += entry["time"]
+        if entry["state"] == "running":
+            runs[rows_of[entry["tid"]], 1] += entry["time"]
+    same("type 311 and ovni-report critical", judged(on_path, ()), in_prv(out + "/thread.prv")[0].of(311))
+    if program:
+        table = Paraver(program, out, "thread").table("critical-path-time", 324)
+        same("Paraver: running on the critical path", judged(runs, unknown),
+             judged({key: ms for key, ms in table.items() if key[1] == 1}, unknown), 1e6)
 
 
 def compare_why(entries, streams, lines, cut, unknown):

@@ -82,20 +82,48 @@ struct hash_key sleep_call_key(const struct sleep_call *call, enum call_machine 
 	return key;
 }
 
-/* "anon_inode:[eventfd]" is an eventfd. */
-static char *descriptor_text(const char *call, int32_t fd, const char *name)
+/* "3 = /data"; "anon_inode:[eventfd]" is an eventfd. */
+static char *descriptor_text(const struct owner *owner, int32_t fd, int64_t begin, int64_t end)
 {
 	static const char anonymous[] = "anon_inode:";
+	int at = sleep_call_descriptor(owner, fd, begin, end);
+	const char *name;
 	size_t len;
 
-	if (!name)
-		return xasprintf("%s(%" PRIi32 ")", call, fd);
+	if (at < 0)
+		return xasprintf("%" PRIi32, fd);
+	name = owner->fds[at].name;
 	if (!strncmp(name, anonymous, sizeof(anonymous) - 1))
 		name += sizeof(anonymous) - 1;
 	len = strlen(name);
 	if (len > 1 && name[0] == '[' && name[len - 1] == ']')
-		return xasprintf("%s(%" PRIi32 " = %.*s)", call, fd, (int)len - 2, name + 1);
-	return xasprintf("%s(%" PRIi32 " = %s)", call, fd, name);
+		return xasprintf("%" PRIi32 " = %.*s", fd, (int)len - 2, name + 1);
+	return xasprintf("%" PRIi32 " = %s", fd, name);
+}
+
+char *sleep_object_text(const struct sleep_call *call, enum call_machine machine,
+			const struct owner *owner, int64_t begin, int64_t end)
+{
+	char *text, *shown;
+
+	if (call->kernel_lock)
+		return xasprintf("kernel lock %" PRIx64,
+				 (uint64_t)(call->object & ~CALL_LOCK_OF_KERNEL));
+	if (!call->with_object)
+		return strdup("");
+	switch (call_object(machine, call->call)) {
+	case CALL_OBJECT_FD:
+		text = descriptor_text(owner, (int32_t)call->object, begin, end);
+		shown = text ? strdup(text_shown(text)) : NULL;
+		free(text);
+		return shown;
+	case CALL_OBJECT_ADDRESS:
+		return xasprintf("0x%" PRIx64, call->object);
+	case CALL_OBJECT_PID:
+		return xasprintf("%" PRIi32, (int32_t)call->object);
+	default:
+		return strdup("");
+	}
 }
 
 char *sleep_call_text(const struct sleep_call *call, enum call_machine machine,
@@ -103,37 +131,27 @@ char *sleep_call_text(const struct sleep_call *call, enum call_machine machine,
 {
 	const char *name = call_name(machine, call->call);
 	const char *table = call->call != CALL_NONE && call->call & CALL_32BIT ? "32-bit " : "";
-	enum call_object object = call_object(machine, call->call);
-	int32_t fd = (int32_t)call->object;
-	char *text, *shown;
-	int at;
+	char *object = NULL, *text;
 
 	if (!name)
 		return xasprintf("%scall %d%s", table, call->call & ~CALL_32BIT,
 				 call->kernel_lock ? ", kernel lock" : "");
-	if (call->kernel_lock && call->with_object && exact)
-		return xasprintf("%s%s, kernel lock %" PRIx64, table, name,
-				 (uint64_t)(call->object & ~CALL_LOCK_OF_KERNEL));
-	if (call->kernel_lock)
+	if (call->kernel_lock && !exact)
 		return xasprintf("%s%s, kernel lock", table, name);
-	if (!call->with_object || (object != CALL_OBJECT_FD && !exact))
-		return xasprintf("%s%s", table, name);
-	switch (object) {
-	case CALL_OBJECT_FD:
-		at = sleep_call_descriptor(owner, fd, begin, end);
-		text = descriptor_text(name, fd, at < 0 ? NULL : owner->fds[at].name);
-		if (!text)
-			return NULL;
-		shown = xasprintf("%s%s", table, text_shown(text));
-		free(text);
-		return shown;
-	case CALL_OBJECT_ADDRESS:
-		return xasprintf("%s%s(0x%" PRIx64 ")", table, name, call->object);
-	case CALL_OBJECT_PID:
-		return xasprintf("%s%s(%" PRIi32 ")", table, name, (int32_t)call->object);
-	default:
-		return xasprintf("%s%s", table, name);
-	}
+	if (exact || call_object(machine, call->call) == CALL_OBJECT_FD)
+		object = sleep_object_text(call, machine, owner, begin, end);
+	else
+		object = strdup("");
+	if (!object)
+		return NULL;
+	if (call->kernel_lock)
+		text = xasprintf("%s%s, %s", table, name, object);
+	else if (*object)
+		text = xasprintf("%s%s(%s)", table, name, object);
+	else
+		text = xasprintf("%s%s", table, name);
+	free(object);
+	return text;
 }
 
 enum call_machine *sleep_machines(const struct source *source)

@@ -43,6 +43,11 @@ int sleep_call_descriptor(const struct owner *owner, int32_t fd, int64_t begin, 
 struct hash_key sleep_call_key(const struct sleep_call *call, enum call_machine machine,
 			       const struct owner *owner, int64_t begin, int64_t end);
 
+/* The object of such a sleep: "3 = /data", "0x7f10" of a futex or a fault, "1204" of a process,
+ * "kernel lock 1a"; "" if it is not known. For free(); NULL without memory. */
+char *sleep_object_text(const struct sleep_call *call, enum call_machine machine,
+			const struct owner *owner, int64_t begin, int64_t end);
+
 /* The call of such a sleep as text, with the address of a futex or a fault and the process that it
  * waits for if `exact`. For free(); NULL without memory. The call must be known. */
 char *sleep_call_text(const struct sleep_call *call, enum call_machine machine,
