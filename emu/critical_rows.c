@@ -23,7 +23,7 @@
 static const struct channel_page page = CHANNEL_PAGE(311, "Thread: on the critical path", SINGLE,
 						     ANY, SKIP, .alone = true, .cpu = CPU_NONE);
 
-struct part { /* of the path, in one thread */
+struct part {		  /* of the path, in one thread */
 	int64_t from, to; /* ns since the first event */
 	uint32_t stream;
 };
@@ -99,8 +99,8 @@ static int find_path(struct critical *c, const struct emulator *emu, const struc
 	if (!err)
 		err = critical_path_finish(&path, &intervals);
 	if (!err && critical_path_life(&path, (uint32_t)stream, &from, &to)) {
-		err = critical_path_find(&path, &intervals.walk, (uint32_t)stream,
-					 intervals.first, to);
+		err = critical_path_find(&path, &intervals.walk, (uint32_t)stream, intervals.first,
+					 to);
 		if (!err)
 			err = keep(c, emu, &path, emu->player.clocks[1]); /* the root */
 	}

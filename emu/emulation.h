@@ -92,7 +92,7 @@ struct emulator {
 	size_t nbreakdowns;
 	struct critical *critical; /* NULL without --critical */
 	int64_t critical_next;	   /* time of the next line of the critical path; INT64_MAX: none */
-	bool names; /* the .row files show the names of threads in the metadata */
+	bool names;		   /* the .row files show the names of threads in the metadata */
 
 	/* the present event */
 	int64_t first_clock; /* of the first event, ns */

@@ -705,7 +705,7 @@ static void fini(struct emulator *emu)
 static int prepare(struct emulator *emu)
 {
 	static int (*const stages[])(struct emulator *) = {
-		load_trace,  build_system,  open_out_dir,   open_outputs,
+		load_trace,  build_system,  open_out_dir,     open_outputs,
 		open_player, choose_models, critical_prepare, models_prepare,
 	};
 

@@ -22,9 +22,9 @@
 struct sleep_objects {
 	struct owner *owners; /* by stream: nstreams, zeroed without the model */
 	size_t nstreams;
-	enum call_machine *machines; /* by loom */
+	enum call_machine *machines;	 /* by loom */
 	uint64_t seen[CALL_VALUES / 64]; /* bits: values of 304 */
-	char **labels; /* of 304 and 305 */
+	char **labels;			 /* of 304 and 305 */
 	size_t nlabels;
 	uint32_t *objects; /* of 305: the index of the label of value i + 1 */
 	size_t nobjects;
@@ -32,7 +32,8 @@ struct sleep_objects {
 };
 
 /* The functions return 0 or -ENOMEM, without a message. sleep_objects_fini() accepts zeros. */
-int sleep_objects_init(struct sleep_objects *o, size_t nstreams) __attribute__((warn_unused_result));
+int sleep_objects_init(struct sleep_objects *o, size_t nstreams)
+	__attribute__((warn_unused_result));
 int sleep_objects_metadata(struct sleep_objects *o, const struct json *meta, size_t stream)
 	__attribute__((warn_unused_result));
 /* Once the threads and looms are known. */

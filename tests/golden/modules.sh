@@ -40,7 +40,7 @@ TABLE = {
     "user/stats": (BASE + " trace/ovni bpf user/config user/host user/kernel user/sink user/timeline user/writer",
                    "bpf/|cjson/"),
     "user/sink": (BASE + " trace/ovni bpf user/config user/host user/kernel user/probes user/timeline user/writer", ""),
-    "user/timeline": (BASE + " trace/ovni trace/catalog bpf user/config user/host user/probes user/writer", "cjson/"),
+    "user/timeline": (BASE + " trace/ovni trace/catalog bpf user/config user/elf user/host user/probes user/writer", "cjson/"),
     "user/kernel": (BASE + " bpf user/config user/host user/probes", "bpf/"),
     "user/apis": (BASE + " trace/catalog user/probes", ""),
     "user/probes": (BASE + " trace/ovni trace/catalog bpf user/config user/elf user/host", "bpf/|elfutils/|dwarf"),

@@ -96,10 +96,10 @@ check(total == asleep, "locks of the kernel have", total, "ns, why has", asleep)
 for number in found.values():
     rows = [r for r in of_kernel if r["object"] == "kernel lock %x" % (number & ~(1 << 63))]
     check(len(rows) == 1 and rows[0]["owner"] > 0 and rows[0]["waits"] >= 1, "kernel lock", rows)
-total, asleep = sum(r["total"] for r in locks), sum(r["time"] for r in why if r["call"] == "futex")
+total, asleep = sum(r["total"] for r in locks), sum(r["time"] for r in why if r["call"].split("(")[0] == "futex")
 print(f"{name}: {len(locks)} objects, {total} ns; why has {asleep} ns in futex")
 check(total == asleep, "the objects do not add up")
-waits = sum(r["times"] for r in why if r["call"] == "futex")
+waits = sum(r["times"] for r in why if r["call"].split("(")[0] == "futex")
 check(sum(r["waits"] for r in locks) == waits, "the waits do not add up to", waits)
 pool = next(p for p in phases if p["phase"] == "mutex")
 rows = [r for r in locks if int(r["address"], 16) == pool["from"] and r["pid"] == holder.pid]

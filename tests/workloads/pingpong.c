@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pingpong: two threads pass one byte through two pipes.
+ * pingpong: two threads pass one byte through two pipes, or (-m) two locks with futexes, laid out
+ * as mutexes of glibc that the other thread owns.
  *
  * Each round makes each thread block once, so on one CPU the two alternate strictly:
  * two switches a round. Their policy is SCHED_BATCH, under which a woken thread does not preempt
@@ -10,19 +11,34 @@
  */
 #include "workload.h"
 
+#include <linux/futex.h>
+#include <sys/syscall.h>
+
+#define HELD 2 /* a mutex that another thread waits for */
+
+struct mutex { /* as struct __pthread_mutex_s begins */
+	int word;
+	unsigned count;
+	int owner;
+	unsigned users;
+	int kind;
+};
+
 struct side {
 	int in, out;
+	struct mutex *mutex, *others;
 	bool serves;
 	long cpu;
 	char letter;
 };
 
-static long rounds = 10000, warmup, cpu_a = -2, cpu_b = -2;
+static long rounds = 10000, warmup, cpu_a = -2, cpu_b = -2, mutexes;
 static int64_t started_ns, ended_ns, started_cpu_ns, ended_cpu_ns;
 
 static const struct knob knobs[] = {
 	{'n', &rounds, "rounds"},
 	{'w', &warmup, "rounds before the clock starts"},
+	{'m', &mutexes, "pass locks: 1"},
 	{'a', &cpu_a, "CPU of the first thread, -1: any, -2: the first one allowed"},
 	{'b', &cpu_b, "CPU of the second thread, -1: any, -2: as the first"},
 	{0, NULL, NULL},
@@ -32,6 +48,11 @@ static void pass_on(const struct side *side)
 {
 	char byte = 0;
 
+	if (mutexes) {
+		__atomic_store_n(&side->others->word, 0, __ATOMIC_SEQ_CST);
+		syscall(SYS_futex, &side->others->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+		return;
+	}
 	must(write(side->out, &byte, 1) == 1, "write to the pipe");
 }
 
@@ -39,6 +60,13 @@ static void await(const struct side *side)
 {
 	char byte;
 
+	if (mutexes) {
+		while (__atomic_load_n(&side->mutex->word, __ATOMIC_SEQ_CST) == HELD)
+			syscall(SYS_futex, &side->mutex->word, FUTEX_WAIT_PRIVATE, HELD, NULL, NULL,
+				0);
+		__atomic_store_n(&side->mutex->word, HELD, __ATOMIC_SEQ_CST);
+		return;
+	}
 	must(read(side->in, &byte, 1) == 1, "read from the pipe");
 }
 
@@ -61,6 +89,7 @@ static void *play(void *arg)
 	must(!sched_setscheduler(0, SCHED_BATCH, &no_priority), "sched_setscheduler");
 	name_thread("%s", side->serves ? "ping" : "pong");
 	say("tid_%c=%d", side->letter, gettid());
+	side->others->owner = gettid();
 	for (i = 0; i < warmup + rounds; i++) {
 		if (side->serves && i == warmup) {
 			started_ns = now_ns();
@@ -85,6 +114,7 @@ static void *play(void *arg)
 int main(int argc, char **argv)
 {
 	struct side a = {.serves = true, .letter = 'a'}, b = {.letter = 'b'};
+	struct mutex for_a = {.word = HELD}, for_b = {.word = HELD};
 	int there[2], back[2];
 	pthread_t threads[2];
 
@@ -94,6 +124,8 @@ int main(int argc, char **argv)
 	must(!pipe(there) && !pipe(back), "pipe");
 	a.in = back[0], a.out = there[1];
 	b.in = there[0], b.out = back[1];
+	a.mutex = b.others = &for_a;
+	b.mutex = a.others = &for_b;
 	a.cpu = cpu_a == -2 ? allowed_cpu(0) : cpu_a;
 	b.cpu = cpu_b == -2 ? a.cpu : cpu_b;
 	threads[0] = start_thread(play, &a);

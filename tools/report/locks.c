@@ -2,9 +2,9 @@
 /*
  * report locks: the waits on futexes, by object, with the owners of locks.
  *
- *   object          process       waits     total    longest    max at  threads  at once  queued
- * owners 0x55d0c0de4060  app (1200)       80  1.204 s   90.12 ms  0.105021        3        3 40
- * holder (1203) 98 % 0x55d0c0de40a0  app (1200)       12  310.2 ms  31.02 ms  0.310442        1 1 0
+ *   object     process     waits     total   longest        at  at once  queued  owners
+ *   pool_lock  app (1200)     80   1.204 s  90.12 ms  0.105021        3      40  main (1200) 98 %
+ *   0x55d040   app (1200)     12  310.2 ms  31.02 ms  0.310442        1       0
  *
  * The totals of the rows of programs add up to the time asleep in futex, as report why has it,
  * those of locks of the kernel to the time asleep on such locks.
@@ -101,6 +101,25 @@ static char *owners_text(struct report *report, const struct lock_object *object
 	return text;
 }
 
+/* "pool", or "0x55d0c0de4060" without a name. The first waiter may have had too many objects for
+ * it.
+ */
+static char *futex_text(const struct report *report, const struct lock_object *object)
+{
+	const struct owner *owners = report->source->owners, *waiter = &owners[object->stream];
+
+	for (size_t i = 0; i < report->source->trace.nstreams; i++) {
+		const struct owner *owner = i ? &owners[i - (i <= object->stream)] : waiter;
+		int at = -1;
+
+		if (owner->pid == waiter->pid && !strcmp(owner->loom, waiter->loom))
+			at = sleep_call_futex(owner, object->address, object->waits.max_at);
+		if (at >= 0)
+			return strdup(text_shown(owner->futexes[at].name));
+	}
+	return xasprintf("0x%" PRIx64, object->address);
+}
+
 static int add(struct report *report, const struct lock_object *object,
 	       const struct lock_share *shares, size_t n)
 {
@@ -115,7 +134,7 @@ static int add(struct report *report, const struct lock_object *object,
 		row[2].text = strdup("");
 		row[3].number = CELL_UNKNOWN;
 	} else {
-		row[0].text = xasprintf("0x%" PRIx64, object->address);
+		row[0].text = futex_text(report, object);
 		row[1].text = xasprintf("0x%" PRIx64, object->address);
 		row[2].text =
 			tid_names_of_tid(&report->names, object->stream, (int32_t)waiter->pid);

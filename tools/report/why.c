@@ -12,9 +12,8 @@
  *
  * report blocked: its sleeps alone, also by waker and by futex or process.
  *
- *   thread         state   reason    times      time  percent       max    max at  in       woken
- * by worker (1204)  asleep  io           12   1.102 s    23.22  91.10 ms  2.310021  read(3)
- * interrupt
+ *   thread         state   reason    times      time  percent    max at  in       woken by
+ *   worker (1204)  asleep  io           12   1.102 s    23.22  2.310021  read(3)  interrupt
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -227,7 +226,7 @@ static int rows(struct report *report)
 	struct why *why = report->more;
 	struct sum *sums = calloc(report->groups.n + 1, sizeof(*sums));
 	struct part *parts;
-	int err = 0;
+	int err = -ENOMEM;
 	size_t n;
 
 	why->ev = NULL;
@@ -235,10 +234,9 @@ static int rows(struct report *report)
 	blocked_finish(&why->blocked, report->intervals);
 	parts = calloc(report->source->trace.nstreams * TIME_ASLEEP + why->blocked.nrows + 1,
 		       sizeof(*parts));
-	if (!sums || !parts || why->blocked.no_memory || make_texts(report)) {
-		err = -ENOMEM;
+	if (!sums || !parts || why->blocked.no_memory || make_texts(report))
 		goto out;
-	}
+	err = 0;
 	n = join(parts, collect(report, parts));
 	for (size_t i = 0; i < n; i++) {
 		struct sum *sum = &sums[parts[i].group];
@@ -248,9 +246,13 @@ static int rows(struct report *report)
 			sum->wants = clock_sum(sum->wants, parts[i].stays.ns);
 	}
 	qsort_r(parts, n, sizeof(*parts), by_time, sums);
-	for (size_t i = 0; i < n && !err; i++)
-		if (!why->blocked.wakers || parts[i].use >= TIME_ASLEEP)
-			err = add_row(report, &parts[i], &sums[parts[i].group]);
+	for (size_t i = 0; i < n; i++) {
+		if (why->blocked.wakers && parts[i].use < TIME_ASLEEP)
+			continue;
+		err = add_row(report, &parts[i], &sums[parts[i].group]);
+		if (err)
+			break;
+	}
 out:
 	free(parts);
 	free(sums);

@@ -79,9 +79,12 @@ static void add(struct blocked *blocked, struct blocked_row sleep)
 	const struct time_stays one = {.count = 1, .ns = ns, .max = ns, .max_at = sleep.begin};
 	struct blocked_row *row;
 
+	/* objects without a name are one */
 	if (!blocked->wakers &&
 	    (sleep.call.kernel_lock ||
-	     call_object(blocked->machines[sleep.stream], sleep.call.call) != CALL_OBJECT_FD))
+	     !sleep_call_key(&sleep.call, blocked->machines[sleep.stream],
+			     &blocked->source->owners[sleep.stream], sleep.begin, sleep.end)
+		      .b))
 		sleep.call.with_object = false;
 	row = row_of(blocked, &sleep);
 	blocked->no_memory |= !row;

@@ -398,6 +398,28 @@ static int read_fds(struct owner *owner, const struct json *list)
 	return 0;
 }
 
+static int read_futexes(struct owner *owner, const struct json *list)
+{
+	for (const struct json *node = json_first(list); node; node = json_next(node)) {
+		const char *name = json_string(json_key(node, "name"));
+		uint64_t address, from;
+		struct futex_name *added;
+
+		if (!name || !json_u64(json_key(node, "address"), &address) ||
+		    !json_u64(json_key(node, "from"), &from) || from > INT64_MAX)
+			continue;
+		if (owner->nfutexes == OWNER_FUTEXES_MAX)
+			break;
+		added = ARRAY_ADD(owner->futexes, owner->nfutexes);
+		if (!added)
+			return -ENOMEM;
+		*added = (struct futex_name){address, (int64_t)from, strdup(name)};
+		if (!added->name)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 int owner_init(struct owner *owner, const struct json *meta)
 {
 	static const char accelerators[] = "loomsim.";
@@ -421,7 +443,8 @@ int owner_init(struct owner *owner, const struct json *meta)
 	    copy_text(&owner->name, json_string(json_get(meta, "bpf.name"))) < 0 ||
 	    copy_text(&owner->cgroup, json_string(json_get(meta, "bpf.cgroup"))) < 0 ||
 	    copy_text(&owner->machine, json_string(json_get(meta, "bpf.session.machine"))) < 0 ||
-	    read_fds(owner, json_get(meta, "bpf.fds")) < 0) {
+	    read_fds(owner, json_get(meta, "bpf.fds")) < 0 ||
+	    read_futexes(owner, json_get(meta, "bpf.futexes")) < 0) {
 		owner_fini(owner);
 		return -ENOMEM;
 	}
@@ -438,8 +461,12 @@ void owner_fini(struct owner *owner)
 		free(owner->fds[i].name);
 	free(owner->fds);
 	owner->loom = owner->name = owner->cgroup = owner->machine = NULL;
+	for (size_t i = 0; i < owner->nfutexes; i++)
+		free(owner->futexes[i].name);
+	free(owner->futexes);
 	owner->fds = NULL;
-	owner->nfds = 0;
+	owner->futexes = NULL;
+	owner->nfds = owner->nfutexes = 0;
 }
 
 static int open_stream(struct source *source, size_t i, const struct json *meta)

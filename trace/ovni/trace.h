@@ -58,6 +58,15 @@ struct fd_name {
 	char *name; /* untrusted bytes */
 };
 
+#define OWNER_FUTEXES_MAX 4096
+
+/* The name of a futex on which a thread slept, from a clock on. */
+struct futex_name {
+	uint64_t address;
+	int64_t from;
+	char *name; /* untrusted bytes */
+};
+
 /* The thread of a stream, from its metadata; missing values are 0, NULL or -1 (rank). */
 struct owner {
 	char *loom;	     /* never NULL: "" if it is missing */
@@ -66,6 +75,8 @@ struct owner {
 	char *machine;	     /* bpf.session.machine; NULL: the stream has no session */
 	struct fd_name *fds; /* bpf.fds: nfds of them */
 	size_t nfds;
+	struct futex_name *futexes; /* bpf.futexes: nfutexes of them */
+	size_t nfutexes;
 	int64_t pid, tid, app_id, rank;
 	int64_t known_rank; /* rank, or bpf.rank, where not all processes of the loom have one */
 	bool thread;	    /* ovni.part is "thread" */

@@ -68,13 +68,37 @@ int sleep_call_descriptor(const struct owner *owner, int32_t fd, int64_t begin, 
 	return before >= 0 ? before : after;
 }
 
+int sleep_call_futex(const struct owner *owner, uint64_t address, int64_t end)
+{
+	int found = -1;
+
+	for (size_t i = 0; owner && i < owner->nfutexes; i++)
+		if (owner->futexes[i].address == address &&
+		    (found < 0 || owner->futexes[i].from <= end))
+			found = (int)i;
+	return found;
+}
+
+/* The index of the name of its futex, or -1. */
+static int futex_of(const struct sleep_call *call, enum call_machine machine,
+		    const struct owner *owner, int64_t end)
+{
+	if (!call->with_object || call->kernel_lock || call->call == CALL_NONE ||
+	    call_object(machine, call->call) != CALL_OBJECT_ADDRESS)
+		return -1;
+	return sleep_call_futex(owner, call->object, end);
+}
+
 struct hash_key sleep_call_key(const struct sleep_call *call, enum call_machine machine,
 			       const struct owner *owner, int64_t begin, int64_t end)
 {
 	struct hash_key key = {.c = call->call};
+	int futex = futex_of(call, machine, owner, end);
 
 	if (call->kernel_lock)
 		key.b = UINT64_MAX; /* all of them */
+	else if (futex >= 0)
+		key.b = 1ull << 63 | (uint32_t)futex;
 	else if (call->with_object && call_object(machine, call->call) == CALL_OBJECT_FD)
 		key.b = (call->object & UINT32_MAX) << 32 | 1u << 31 |
 			(uint32_t)(sleep_call_descriptor(owner, (int32_t)call->object, begin, end) +
@@ -104,8 +128,11 @@ static char *descriptor_text(const struct owner *owner, int32_t fd, int64_t begi
 char *sleep_object_text(const struct sleep_call *call, enum call_machine machine,
 			const struct owner *owner, int64_t begin, int64_t end)
 {
+	int futex = futex_of(call, machine, owner, end);
 	char *text, *shown;
 
+	if (futex >= 0)
+		return strdup(text_shown(owner->futexes[futex].name));
 	if (call->kernel_lock)
 		return xasprintf("kernel lock %" PRIx64,
 				 (uint64_t)(call->object & ~CALL_LOCK_OF_KERNEL));
@@ -136,9 +163,10 @@ char *sleep_call_text(const struct sleep_call *call, enum call_machine machine,
 	if (!name)
 		return xasprintf("%scall %d%s", table, call->call & ~CALL_32BIT,
 				 call->kernel_lock ? ", kernel lock" : "");
-	if (call->kernel_lock && !exact)
+	if (call->kernel_lock && !(exact && call->with_object))
 		return xasprintf("%s%s, kernel lock", table, name);
-	if (exact || call_object(machine, call->call) == CALL_OBJECT_FD)
+	if (exact || call_object(machine, call->call) == CALL_OBJECT_FD ||
+	    futex_of(call, machine, owner, end) >= 0)
 		object = sleep_object_text(call, machine, owner, begin, end);
 	else
 		object = strdup("");

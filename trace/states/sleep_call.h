@@ -2,12 +2,12 @@
 /*
  * sleep_call: the system call in which a thread sleeps, and what it waits for there.
  *
- * In: the payload of OHp and KCO, and the machine and `bpf.fds` of the metadata; out: "futex",
- * "read(3 = /etc/passwd)". A descriptor is named where it was read during the sleep, where it had
- * that name in the reading before and after the beginning of the sleep, or in the nearest one, at
- * most SLEEP_NAME_NS away, if the reading on the other side does not contradict. Otherwise only its
- * number is known.
- * Specification: event-mapping.md "The system call of a sleep".
+ * In: the payload of OHp and KCO, and the machine, `bpf.fds` and `bpf.futexes` of the metadata;
+ * out: "futex(pool)", "read(3 = /etc/passwd)". A descriptor is named where it was read during the
+ * sleep, where it had that name in the reading before and after the beginning of the sleep, or in
+ * the nearest one, at most SLEEP_NAME_NS away, if the reading on the other side does not
+ * contradict. Otherwise only its number is known. Specification: event-mapping.md "The system call
+ * of a sleep".
  */
 #ifndef TRACE_STATES_SLEEP_CALL_H
 #define TRACE_STATES_SLEEP_CALL_H
@@ -38,18 +38,22 @@ int32_t sleep_lock_owner(const struct event *ev);
  * known): its index in owner->fds, or -1. */
 int sleep_call_descriptor(const struct owner *owner, int32_t fd, int64_t begin, int64_t end);
 
+/* The name of the futex at `address` in a sleep that ends at `end`: its index in owner->futexes, or
+ * -1: the last one that was read until then, else the first one. */
+int sleep_call_futex(const struct owner *owner, uint64_t address, int64_t end);
+
 /* Equal for the calls of sleeps of one thread that have the same text, without `exact`. The member
  * `a` is 0; `b` is 0 where the text is that of the call alone, on this machine. */
 struct hash_key sleep_call_key(const struct sleep_call *call, enum call_machine machine,
 			       const struct owner *owner, int64_t begin, int64_t end);
 
-/* The object of such a sleep: "3 = /data", "0x7f10" of a futex or a fault, "1204" of a process,
- * "kernel lock 1a"; "" if it is not known. For free(); NULL without memory. */
+/* The object of such a sleep: "3 = /data", "pool" or "0x7f10" of a futex, "0x7f10" of a fault,
+ * "1204" of a process, "kernel lock 1a"; "" if it is not known. For free(); NULL without memory. */
 char *sleep_object_text(const struct sleep_call *call, enum call_machine machine,
 			const struct owner *owner, int64_t begin, int64_t end);
 
-/* The call of such a sleep as text, with the address of a futex or a fault and the process that it
- * waits for if `exact`. For free(); NULL without memory. The call must be known. */
+/* The call of such a sleep as text, with the address of a nameless futex or a fault and the process
+ * that it waits for if `exact`. For free(); NULL without memory. The call must be known. */
 char *sleep_call_text(const struct sleep_call *call, enum call_machine machine,
 		      const struct owner *owner, int64_t begin, int64_t end, bool exact);
 

@@ -285,7 +285,7 @@ RULE(uses_return_probes, !o->no_returns)
 
 static const char *const modes[] = {"off", "summary", "full", NULL};  /* enum mode */
 static const char *const policies[] = {"drop-new", "drop-old", NULL}; /* enum on_full */
-static const char *const whys[] = {"call", "lock", "none", NULL};	      /* enum why */
+static const char *const whys[] = {"call", "lock", "none", NULL};     /* enum why */
 static const char *const clocks[] = {"scheduler", "tracepoint", NULL};
 
 #define TO(member) offsetof(struct options, member)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "user/host/proc_info.h"
@@ -186,6 +187,13 @@ void process_forget_program(struct process_info *info)
 	info->executable = info->command = info->cgroup = NULL;
 	info->command_size = 0;
 	info->command_cut = false;
+}
+
+bool process_is_users(int dir)
+{
+	struct stat st;
+
+	return !geteuid() || (!fstat(dir, &st) && st.st_uid == geteuid());
 }
 
 bool process_numbers_are_ours(const char *proc)

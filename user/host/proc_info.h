@@ -49,6 +49,11 @@ void process_fini(struct process_info *info); /* also of a zeroed struct */
 /* The process has become another program that cannot be read: forgets all that an exec changes. */
 void process_forget_program(struct process_info *info);
 
+/* May the calling user look into the process, whose folder `dir` (/proc/PID, /proc/PID/fd) is open?
+ * Our capabilities may, into any process. The kernel gives the folder to root if the process has
+ * more rights than its user. */
+bool process_is_users(int dir);
+
 /* True if the pids in `proc` are of the initial PID namespace: only then can a pid of the kernel be
  * looked up there. */
 bool process_numbers_are_ours(const char *proc);

@@ -54,24 +54,28 @@ static void restore_newlines(char *path)
 	*to = '\0';
 }
 
-/* One line; true if it is code of a file. */
-static bool parse(struct mapping *mapping, char *line)
+/* One line; false if it is none. *code: of a file. */
+static bool parse(struct mapping *mapping, char *line, bool *code)
 {
-	unsigned long long start, end, inode;
+	unsigned long long start, end, offset, inode;
 	unsigned major, minor;
 	char permissions[5];
 	size_t length;
 	int n = 0;
 
-	if (sscanf(line, "%llx-%llx %4s %*x %x:%x %llu %n", &start, &end, permissions, &major,
-		   &minor, &inode, &n) < 6 ||
-	    !n || permissions[2] != 'x' || line[n] != '/')
+	if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &start, &end, permissions, &offset,
+		   &major, &minor, &inode, &n) < 7 ||
+	    !n)
 		return false;
+	*code = permissions[2] == 'x' && line[n] == '/';
 	*mapping = (struct mapping){.path = line + n,
 				    .start = start,
 				    .end = end,
 				    .device = makedev(major, minor),
-				    .inode = (ino_t)inode};
+				    .inode = (ino_t)inode,
+				    .writable = permissions[1] == 'w',
+				    .shared = permissions[3] == 's',
+				    .offset = offset};
 	length = strcspn(mapping->path, "\n");
 	mapping->path[length] = '\0';
 	if (length > strlen(deleted) &&
@@ -83,25 +87,35 @@ static bool parse(struct mapping *mapping, char *line)
 	return true;
 }
 
+/* Opens the mappings of a process. 0 or -errno. */
+static int open_maps(const char *proc, uint32_t pid, FILE **file)
+{
+	char *path = xasprintf("%s/%u/maps", proc, pid);
+
+	if (!path)
+		return -ENOMEM;
+	*file = fopen(path, "re");
+	free(path);
+	if (!*file)
+		return -errno;
+	errno = 0;
+	return 0;
+}
+
 int mappings_read(struct mappings *mappings, const char *proc, uint32_t pid)
 {
 	struct mapping mapping;
-	char *path, *line = NULL;
+	char *line = NULL;
 	size_t room = 0;
 	FILE *file;
-	int err = 0;
+	bool code;
+	int err = open_maps(proc, pid, &file);
 
 	*mappings = (struct mappings){0};
-	path = xasprintf("%s/%u/maps", proc, pid);
-	if (!path)
-		return -ENOMEM;
-	file = fopen(path, "re");
-	free(path);
-	if (!file)
-		return -errno;
-	errno = 0;
+	if (err)
+		return err;
 	while (getline(&line, &room, file) > 0) {
-		if (parse(&mapping, line) && !is_there(mappings, &mapping))
+		if (parse(&mapping, line, &code) && code && !is_there(mappings, &mapping))
 			err = add(mappings, &mapping);
 		if (err)
 			goto out;
@@ -114,6 +128,51 @@ out:
 	fclose(file);
 	if (err)
 		mappings_free(mappings);
+	return err;
+}
+
+/* Goes on to the next line: keeps the mapping with its own path, or, if it continues the data of
+ * the file before it, makes that longer. -ENOMEM: nothing is kept. */
+static int take_line(struct mapping *last, const struct mapping *next)
+{
+	bool continues = !*next->path && !next->shared && last->path && last->path[0] == '/' &&
+			 last->writable && !last->shared && last->end == next->start;
+
+	if (continues) {
+		last->end = next->end;
+		return 0;
+	}
+	free(last->path);
+	*last = *next;
+	last->path = strdup(next->path);
+	return last->path ? 0 : -ENOMEM;
+}
+
+int mapping_find(struct mapping *mapping, const char *proc, uint32_t pid, uint64_t address)
+{
+	struct mapping next;
+	char *line = NULL;
+	size_t room = 0;
+	FILE *file;
+	bool code;
+	int err = open_maps(proc, pid, &file);
+
+	*mapping = (struct mapping){0};
+	if (err)
+		return err;
+	while (!err && getline(&line, &room, file) > 0) {
+		if (parse(&next, line, &code))
+			err = take_line(mapping, &next);
+		if (!err && mapping->start <= address && address < mapping->end)
+			goto out;
+	}
+	if (!err)
+		err = ferror(file) && errno ? -errno : -ENOENT;
+	free(mapping->path);
+	*mapping = (struct mapping){0};
+out:
+	free(line);
+	fclose(file);
 	return err;
 }
 

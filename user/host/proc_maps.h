@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * proc_maps: the files whose code a process has mapped, from /proc/PID/maps.
+ * proc_maps: the files whose code a process has mapped, and the mapping of an address, from
+ * /proc/PID/maps.
  *
  * In: a process; out: each file once: its executable, its libraries, those that it has loaded by
  * dlopen(), as its mount namespace names them.
@@ -19,6 +20,8 @@ struct mapping {
 	dev_t device;	     /* from maps: with some file systems, stat() returns another one */
 	ino_t inode;
 	bool deleted; /* no file of this name is the one that is mapped */
+	bool shared, writable;
+	uint64_t offset; /* in the file */
 };
 
 struct mappings {
@@ -31,5 +34,11 @@ struct mappings {
 int mappings_read(struct mappings *mappings, const char *proc, uint32_t pid)
 	__attribute__((warn_unused_result));
 void mappings_free(struct mappings *mappings);
+
+/* The mapping that has an address, of any kind ("[heap]", "" without a name); of memory that
+ * directly follows the data of a file (.bss) that of the file. 0, and free(mapping->path)
+ * must follow; -ENOENT: none; or as mappings_read(). */
+int mapping_find(struct mapping *mapping, const char *proc, uint32_t pid, uint64_t address)
+	__attribute__((warn_unused_result));
 
 #endif

@@ -61,8 +61,8 @@ int emit_bind(struct timeline *tl, struct task *task, uint64_t clock, bool befor
 		return err;
 	in_call = !runnable && task->call != CALL_UNKNOWN;
 	err = emit_leave(tl, task, tl->options.t0, OFF_CPU_UNKNOWN, -1, in_call);
-	if (in_call && call_object(tl->threads->machine, task->call) == CALL_OBJECT_FD)
-		threads_sleep_on(tl->threads, task, task->object, tl->options.t0);
+	if (in_call)
+		threads_sleep_on(tl->threads, task, tl->options.t0);
 	if (!err && runnable && !tl->options.kernel_model) {
 		err = task_room(tl->threads, task);
 		if (!err)

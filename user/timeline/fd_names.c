@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "trace/base/array.h"
 #include "trace/base/json.h"
 #include "user/host/clock.h"
+#include "user/host/proc_info.h"
 #include "user/timeline/fd_names.h"
 #include "user/writer/writer.h"
 
@@ -67,15 +67,6 @@ static void keep(struct fd_names *names, unsigned fd, const char *text, uint64_t
 	*added = (struct fd_name){.text = copy, .from = clock, .to = clock, .fd = fd};
 }
 
-/* May the calling user look at these descriptors? Our capabilities may, those of any process. The
- * kernel gives the folder to root if the process has more rights than its user. */
-static bool are_ours(int dir)
-{
-	struct stat st;
-
-	return !geteuid() || (!fstat(dir, &st) && st.st_uid == geteuid());
-}
-
 static void read_name(void *arg)
 {
 	struct reading *reading = arg;
@@ -89,7 +80,7 @@ static void read_name(void *arg)
 		goto out;
 	snprintf(path, sizeof(path), "%u", reading->fd);
 	n = readlinkat(dir, path, text, sizeof(text) - 1);
-	if ((n < 0 && (errno == EACCES || errno == EPERM)) || !are_ours(dir)) {
+	if ((n < 0 && (errno == EACCES || errno == EPERM)) || !process_is_users(dir)) {
 		atomic_store(&reading->names->refused, true);
 	} else if (n > 0) {
 		text[n] = '\0';

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include "user/timeline/fd_names.h"
+#include "user/timeline/lock_names.h"
 #include "user/timeline/probe_events.h"
 #include "user/timeline/metadata.h"
 #include "user/config/session_info.h"
@@ -161,6 +162,7 @@ static void put_thread(struct json *bpf, const struct description *d)
 	put_true(bpf, "kernel_thread", d->kthread);
 	json_put_string(bpf, "cgroup", d->cgroup);
 	fd_names_put(d->fds, bpf);
+	lock_names_put(d->locks, bpf);
 	if (d->exited)
 		put_exit(bpf, "exit", d->exit_code);
 	json_put_u64(bpf, "events", d->events);

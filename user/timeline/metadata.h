@@ -21,6 +21,7 @@
 struct actions;
 struct calls;
 struct fd_names;
+struct lock_names;
 struct session_info;
 struct json;
 struct names;
@@ -67,6 +68,7 @@ struct description {
 	uint32_t nnames, nnames_more;
 	const char *cgroup;	    /* NULL: not known */
 	const struct fd_names *fds; /* NULL: none */
+	const struct lock_names *locks;
 
 	/* The first stream of a process, else NULL. */
 	const unsigned *cpus; /* kernel numbers by index, ncpus of them */

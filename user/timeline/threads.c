@@ -72,6 +72,7 @@ static void process_free(struct process *process)
 	if (process->info)
 		process_fini(process->info);
 	free(process->info);
+	lock_cache_free(process->locks);
 	free(process);
 }
 
@@ -91,12 +92,14 @@ void threads_free(struct threads *threads)
 		free(threads->streams[i]->names);
 		free(threads->streams[i]->declared);
 		fd_names_free(threads->streams[i]->fds);
+		lock_names_free(threads->streams[i]->locks);
 		free(threads->streams[i]);
 	}
 	free(threads->streams);
 	for (size_t i = 0; i < threads->nprocesses; i++)
 		process_free(threads->processes[i]);
 	free(threads->processes);
+	lock_readings_fini(&threads->lock_readings);
 	hash_free(&threads->stream_of);
 	hash_free(&threads->process_of);
 	if (threads->own)
@@ -265,6 +268,7 @@ static struct meta *meta_new(struct threads *threads, struct thread *thread, boo
 		.marks = thread->marks,
 		.kthread = process->kernel,
 		.fds = thread->fds,
+		.locks = thread->locks,
 		.exited = thread->exited,
 		.exit_code = thread->exit_code,
 		.events = thread->events + (thread->owner ? thread->owner->events : 0),
@@ -451,6 +455,7 @@ static void read_process(void *arg)
 	struct process *process = job->process;
 	struct process_info *info = calloc(1, sizeof(*info));
 
+	lock_cache_forget(process->locks);
 	if (info && process_read(info, job->threads->proc, process->pid)) {
 		if (process->info)
 			process_fini(process->info);
@@ -470,6 +475,7 @@ void threads_read_process(struct threads *threads, struct process *process)
 {
 	struct read_job *job;
 
+	process->programs++;
 	if (!threads->proc || process->kernel) {
 		atomic_store(&threads->rankless, true);
 		return;
@@ -482,10 +488,25 @@ void threads_read_process(struct threads *threads, struct process *process)
 	}
 }
 
-void threads_sleep_on(struct threads *threads, struct task *task, uint64_t fd, uint64_t clock)
+void threads_sleep_on(struct threads *threads, struct task *task, uint64_t clock)
 {
-	fd_names_sleep(&task->thread->fds, &threads->fd_readings, threads->writer, threads->proc,
-		       task->pid, (uint32_t)fd, clock);
+	struct process *process = task->thread->process;
+
+	if (task->kernel_lock || task->call == CALL_NONE)
+		return;
+	switch (call_object(threads->machine, task->call)) {
+	case CALL_OBJECT_FD:
+		fd_names_sleep(&task->thread->fds, &threads->fd_readings, threads->writer,
+			       threads->proc, task->pid, (uint32_t)task->object, clock);
+		break;
+	case CALL_OBJECT_ADDRESS:
+		lock_names_sleep(&task->thread->locks, &process->locks, &threads->lock_readings,
+				 threads->writer, threads->proc, task->pid, process->programs,
+				 task->object, clock);
+		break;
+	default:
+		break;
+	}
 }
 
 static struct process *process_of(struct threads *threads, uint32_t pid)

@@ -21,6 +21,7 @@
 
 #include "bpf/record.h"
 #include "user/timeline/fd_names.h"
+#include "user/timeline/lock_names.h"
 #include "user/timeline/metadata.h"
 #include "trace/base/hash.h"
 #include "trace/catalog/system_calls.h"
@@ -105,6 +106,8 @@ struct process {
 	uint32_t live; /* tasks bound to streams of it */
 	bool kernel;
 	struct thread *first;	   /* its first stream */
+	uint32_t programs;	   /* that were read: changes at an exec */
+	struct lock_cache *locks;  /* NULL: none */
 	struct process_info *info; /* the writer's thread's; after writer_sync() anybody's */
 };
 
@@ -121,12 +124,13 @@ struct thread {
 	struct rename *names; /* nnames of them */
 	uint32_t nnames, nnames_more;
 	uint32_t exit_code;
-	bool created;	      /* on disk, or queued */
-	bool finished;	      /* and described as finished */
-	bool marks;	      /* it has marks, */
-	bool marks_written;   /* and its stream.json says so */
-	struct fd_names *fds; /* of the descriptors on which it sleeps; NULL: none */
-	uint64_t *declared;   /* bits, by struct declaration: declared by the stream; or NULL, */
+	bool created;		  /* on disk, or queued */
+	bool finished;		  /* and described as finished */
+	bool marks;		  /* it has marks, */
+	bool marks_written;	  /* and its stream.json says so */
+	struct fd_names *fds;	  /* of the descriptors on which it sleeps; NULL: none */
+	struct lock_names *locks; /* of the futexes */
+	uint64_t *declared; /* bits, by struct declaration: declared by the stream; or NULL, */
 	uint32_t ndeclared, declared_written; /* how many, and how many are in stream.json */
 	bool exited;
 };
@@ -149,6 +153,7 @@ struct threads {
 	bool kernel_model;
 	enum call_machine machine; /* whose system calls the records have */
 	struct fd_readings fd_readings;
+	struct lock_readings lock_readings;
 	const struct actions *actions; /* of the probes; NULL: there are none */
 	struct session session;
 	struct names names;
@@ -227,8 +232,8 @@ static inline int threads_declare(struct threads *threads, struct thread *thread
 	return threads_declare_new(thread, threads->actions, declaration);
 }
 
-/* The task falls asleep at `clock` in a call on the descriptor `fd`. */
-void threads_sleep_on(struct threads *threads, struct task *task, uint64_t fd, uint64_t clock);
+/* The task falls asleep at `clock` in task->call: its descriptor or futex gets its name. */
+void threads_sleep_on(struct threads *threads, struct task *task, uint64_t clock);
 
 /* /proc has something new about the task's process (first sight, exec). Its stream must exist. */
 void threads_read_process(struct threads *threads, struct process *process);

@@ -627,15 +627,6 @@ static inline bool falls_asleep_in_call(struct timeline *tl, struct task *task,
 	return task->call != CALL_UNKNOWN;
 }
 
-/* Has the file of the descriptor named on which `task` has fallen asleep. */
-static inline void name_descriptor(struct timeline *tl, struct task *task,
-				   const struct record_switch *r)
-{
-	if (r->head.kind == RECORD_SWITCH_CALL && !task->kernel_lock &&
-	    call_object(tl->threads->machine, task->call) == CALL_OBJECT_FD)
-		threads_sleep_on(tl->threads, task, task->object, r->head.clock);
-}
-
 static int handle_switch(struct timeline *tl, struct cpu *cpu, const struct record_switch *r)
 {
 	struct task *prev = threads_task(tl->threads, r->head.id);
@@ -664,7 +655,8 @@ static int handle_switch(struct timeline *tl, struct cpu *cpu, const struct reco
 					 falls_asleep_in_call(tl, prev, r));
 			prev->out = clock;
 			cpu->last = prev->last;
-			name_descriptor(tl, prev, r);
+			if (r->head.kind == RECORD_SWITCH_CALL)
+				threads_sleep_on(tl->threads, prev, r->head.clock);
 			tl->counts.preemptions += r->head.why == OFF_CPU_PREEMPTED;
 		}
 		if (unlikely(err))

@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# The cost of --why at a switch, by the kernel's run-time statistics of our program (docs/spec/why.md E).
+#
+#   tests/bench/why.sh BUILD      knobs: ROUNDS=10 PASSES=100000
+#
+# The ping-pong on one CPU, the recorder on another, through pipes and through mutexes, with each value of
+# --why in turn. Both threads sleep at each switch, so the difference to --why=none is the cost at a sleep.
+# Medians of the rounds, and of the differences to --why=none of the same round.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+[ "$(id -u)" = 0 ] || { echo "bench: needs root"; exit 1; }
+[ "$(nproc)" -gt 1 ] || { echo "bench: needs two CPUs"; exit 1; }
+B=$(realpath "${1:-build}")
+D=$(mktemp -d "${TMPDIR:-/tmp}/ovni-bench.XXXXXX") || exit 1
+trap 'rm -rf "$D"' EXIT
+
+measure() { # LOAD ROUND WHY OPTION...: appends the ns of a run of the program at switches
+	local load=$1 round=$2 why=$3
+	shift 3
+	rm -f "$D/log"
+	"$B/tests/bench/bpfstats" >"$D/stats" &
+	local stats=$!
+	taskset -c 1 "$B/bin/ovni-bpf" --why="$why" -a --force -o "$D/out" >"$D/log" 2>&1 &
+	local recorder=$!
+	until grep -qs recording "$D/log"; do
+		kill -0 $recorder 2>/dev/null || { cat "$D/log"; exit 1; }
+		sleep 0.05
+	done
+	"$B/tests/workloads/pingpong" -a 0 -b 0 -n "${PASSES:-100000}" "$@" >/dev/null
+	kill -INT $stats
+	wait $stats
+	kill -INT $recorder
+	wait $recorder
+	awk -v what="$load $round $why" '/record_switch/ { print what, $3, $2 }' "$D/stats" >>"$D/results"
+}
+
+for ((round = 1; round <= ${ROUNDS:-10}; round++)); do
+	for why in none call lock; do
+		measure pipes $round $why
+		measure mutexes $round $why -m 1
+	done
+done
+python3 - "$D/results" <<'E'
+import statistics, sys
+results = {}
+for line in open(sys.argv[1], encoding="ascii"):
+    load, turn, why, ns, runs = line.split()
+    results.setdefault((load, why), {})[turn] = float(ns)
+print(f"{'ping-pong through':<18}{'--why':>8}{'ns':>8}{'more':>8}{'rounds':>8}")
+for (load, why), values in sorted(results.items()):
+    base = results[load, "none"]
+    print(f"{load:<18}{why:>8}{statistics.median(values.values()):>8.0f}"
+          f"{statistics.median(v - base[t] for t, v in values.items() if t in base):>8.1f}{len(values):>8}")
+E

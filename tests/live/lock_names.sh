@@ -1,0 +1,76 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# The futexes of a program have names: variables, parts of them, the heap, stacks, and shared memory, as
+# the program and nm say; in ovni-report locks, blocked and why, in Paraver, in a cut trace, and in the parts
+# of a rotation. With --why=none there are none.
+# needs: root
+set -u
+cd "$T" || exit 1
+. "$S/tests/live/lib.sh"
+
+cat >names.py <<'E'
+import json, os, subprocess, sys
+from facts import *
+name, path, owners = sys.argv[1:]
+def ran(*words):
+    return json.loads(subprocess.run([os.environ["B"] + "/bin/ovni-report", *words, "--json", path],
+                                     stdout=subprocess.PIPE, check=False).stdout)
+places = {l["kind"]: l for l in report(name + ".report") if "kind" in l}
+check(len(places) == 8, "only", len(places), "locks")
+nm = {}
+for line in subprocess.run(["nm", os.environ["B"] + "/tests/workloads/named_locks"], stdout=subprocess.PIPE,
+                           check=True).stdout.decode().split("\n"):
+    words = line.split()
+    if len(words) == 3:
+        nm[words[2]] = int(words[0], 16)
+bias = places["bss"]["address"] - nm["zeroed_lock"]
+part = places["part"]["address"] - bias - nm["filled_pool"]
+element = places["array"]["address"] - bias - nm["local_locks"]
+check(0 < part < 16 and 0 < element < 100, "the layout differs", part, element)
+def at(kind):
+    return f"{places[kind]['address']:#x}"
+wanted = {"bss": "zeroed_lock", "part": f"filled_pool+{part:#x}", "array": f"local_locks+{element:#x}",
+          "heap": "heap " + at("heap"), "stack": "stack " + at("stack"),
+          "thread_stack": f"stack of thread {places['thread_stack']['holder']} {at('thread_stack')}",
+          "file": os.path.realpath("mapped.locks") + f"+{element:#x}", "anonymous": "/dev/zero+0x0"}
+locks = {int(r["address"], 16): r for r in ran("locks") if r["address"]}
+blocked, why = ran("blocked"), ran("why")
+for kind, line in places.items():
+    row = locks.get(line["address"])
+    check(row and row["object"] == wanted[kind], kind, "is", row and row["object"], "not", wanted[kind])
+    if not row:
+        continue
+    for rows in (blocked, why):
+        times = sum(r["time"] for r in rows if r["call"] == f"futex({wanted[kind]})")
+        check(times == row["total"], kind, "waits", times, "not", row["total"])
+    if owners == "yes":
+        check(row["owner"] == line["holder"], kind, "owner", row)
+print(f"{name}: {len(places)} locks with names")
+sys.exit(verdict())
+E
+
+names_of() { # NAME TRACE [OWNERS]
+	python3 names.py "$1" "$2" "${3:-no}" || complain "$1: the names"
+}
+
+record command command --why=lock -- named_locks
+judge command
+names_of command command yes
+record all all -- named_locks
+names_of all all
+"$B/bin/ovni-emu" -q -o views command || [ $? = 3 ] || complain "ovni-emu fails"
+grep -q '^[0-9]* *zeroed_lock, named_locks ([0-9]*)$' views/thread.pcf || complain "Paraver has no zeroed_lock"
+"$B/bin/ovni-cut" -o cut command >cut.log 2>&1 || complain "ovni-cut: $(cat cut.log)"
+cp command.report cut.report
+names_of cut cut yes
+record rotated command --rotate 700ms -- named_locks
+for part in rotated/*/; do "$B/bin/ovni-report" locks "$part"; done >rotated.locks
+for name in zeroed_lock filled_pool+0x8 local_locks+0x28 /dev/zero+0x0; do
+	grep -qF "$name" rotated.locks || complain "no part of the rotation has $name: $(cat rotated.locks)"
+done
+record none command --why=none -- named_locks
+facts none <<'E'
+check(not [t for t in trace.streams if "futexes" in t.bpf], "without calls there are names of futexes")
+E
+finish
