@@ -20,7 +20,7 @@ P=$(mktemp -d /tmp/ovni-public.XXXXXX) || exit 1
 trap 'rm -rf "$P"' EXIT
 chmod 755 "$P"
 mkdir "$P/bin" "$P/user" "$P/roots" && chmod 700 "$P/roots"
-install -m 755 "$RECORDER" "$EMULATOR" "$WORKLOADS/sleepers" "$WORKLOADS/asleep" "$P/bin"
+install -m 755 "$RECORDER" "$EMULATOR" "$WORKLOADS/sleepers" "$WORKLOADS/asleep" "$WORKLOADS/named_locks" "$P/bin"
 install -m 755 -D "$WORKLOADS/sleepers" "$P/user/bin/mine"
 chown -R $id:$id "$P/user"
 mkdir "$P/other" && chown $((id + 1)):$((id + 1)) "$P/other"
@@ -182,20 +182,28 @@ refused 'belongs to another user' session stop $n-dead
 ours start $n-dead --comm 'sleep*' -o alive >said 2>&1 || complain "the user's own dead session: $(cat said)"
 ours stop $n-dead >said 2>&1 || complain "stop: $(cat said)"
 
-# With --why=call the files behind the descriptors of other users' processes have no names.
+# The files behind descriptors and the futexes of other users' processes have no names.
 alone session start $n-calls -a --why=call -o calls >said 2>&1 || complain "--why=call: $(cat said)"
 (cd "$T" && exec "$P/bin/asleep") >log 2>&1 & roots=$!
 wait $roots || complain "the process of root: $(cat log)"
+(cd "$T" && exec "$P/bin/named_locks") >log 2>&1 & roots_locks=$!
+wait $roots_locks || complain "the process of root: $(cat log)"
+setpriv --reuid $((id + 1)) --regid $((id + 1)) --clear-groups "$P/bin/named_locks" >log 2>&1 & own_locks=$!
+wait $own_locks || complain "the process of the user: $(cat log)"
 for i in 1 2; do
 	setpriv --reuid $((id + 1)) --regid $((id + 1)) --clear-groups "$P/bin/asleep" >log 2>&1 & own[i]=$!
 	wait ${own[i]} || complain "the process of the user: $(cat log)"
 done
 alone session stop $n-calls >said 2>&1 || [ $? = 3 ] || complain "--why=call: $(cat said)"
-names_of() { # PID...
-	local pid
-	for pid; do grep -oh '"fd": *[0-9]*' calls/loom.*/proc."$pid"/thread.*/stream.json; done | wc -l
+names_of() { # KEY PID...
+	local key=$1 pid
+	shift
+	for pid; do grep -oh "\"$key\": *\"*[0-9]" calls/loom.*/proc."$pid"/thread.*/stream.json; done | wc -l
 }
 expect "the recording has the process of root" [ -e "$(echo calls/loom.*/proc.$roots/thread.$roots/stream.json)" ]
-expect "descriptors of the user have names" [ "$(names_of "${own[@]}")" -gt 0 ]
-expect "descriptors of root have none: $(names_of $roots)" [ "$(names_of $roots)" = 0 ]
+expect "descriptors of the user have names" [ "$(names_of fd "${own[@]}")" -gt 0 ]
+expect "descriptors of root have none: $(names_of fd $roots)" [ "$(names_of fd $roots)" = 0 ]
+expect "the recording has the locks of root" [ -e "$(echo calls/loom.*/proc.$roots_locks/thread.$roots_locks/stream.json)" ]
+expect "futexes of the user have names" [ "$(names_of address $own_locks)" -gt 3 ]
+expect "futexes of root have none: $(names_of address $roots_locks)" [ "$(names_of address $roots_locks)" = 0 ]
 finish
