@@ -145,8 +145,10 @@ char **efficiency_notes(const struct efficiency_report *r)
 		note_ranks(r, &notes);
 		if (!whole->list[METRIC_MPI_ON_CPU].reason &&
 		    whole->list[METRIC_MPI_ON_CPU].value > 0.9)
-			add_note(&notes, strdup("MPI is on a CPU for most of its time: its waits poll."));
-		if (!whole->list[METRIC_OS].reason && r->e.waits[WAIT_FOR_UNKNOWN].ns)
+			add_note(&notes,
+				 strdup("MPI is on a CPU for most of its time: its waits poll."));
+		if (!whole->list[METRIC_OS].reason &&
+		    r->e.waits[WAIT_FOR_UNKNOWN].ns > s->useful.wait / 100)
 			add_note(&notes,
 				 strdup("Threads that are not recorded had CPUs: only the first "
 					"thread after a switch is known (ovni-bpf -a records "

@@ -1,0 +1,144 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# ovni-report efficiency of an unmodified MPI program whose ranks work 1 : 1.5 : 2 : 2.5: the times of each rank are those that
+# it counted itself, and true load balance is the known 0.700. Under a CPU hog on the CPU of the ranks the load balance by wall
+# time is not, and the hog is named as the culprit of 90 % of the waits. With a CPU quota of 50 % the OS efficiency is near 0.5,
+# and the quota is the culprit. TALP, measuring the same run, has the same factors, if it is in $ORACLES.
+# needs: root alone
+# long: needs MPI
+set -u
+. "$S/tests/live/lib.sh"
+. "$S/tests/live/cpu_group.sh"
+command -v mpicc >/dev/null && command -v mpirun >/dev/null || skip "there is no MPI (openmpi-bin, libopenmpi-dev)"
+mpicc -O2 -o balance "$S/tests/workloads/runtimes/balance.c" || { echo "mpicc fails"; exit 1; }
+launch=(mpirun --allow-run-as-root --oversubscribe --bind-to none)
+"${launch[@]}" -n 2 ./balance 1 >first 2>&1 || { cat first; skip "mpirun does not work here"; }
+hog=
+trap '[ "$hog" ] && kill "$hog" 2>/dev/null; clean_up' EXIT
+
+efficiency() { # NAME, Python on standard input; e: the report
+	local code=0
+	"$B/bin/ovni-report" efficiency --json "$1" >"$1.json" 2>"$1.err" || code=$?
+	[ $code = 0 ] || complain "$1: ovni-report efficiency: status $code: $(cat "$1.err")"
+	{
+		echo 'import json'
+		echo 'e = json.load(open(name + ".json"))'
+		echo 'm, ranks = e["metrics"], e["ranks"]'
+		echo 'waits = {c["class"]: c for c in e["culprits"]}'
+		echo 'waited = e["times"]["useful_wait"]'
+		cat
+		echo 'check(sum(c["ns"] for c in e["culprits"]) == waited, "the culprits do not add up to", waited, e["culprits"])'
+	} | facts "$1"
+	"$B/bin/ovni-report" efficiency "$1" >"$1.txt"
+}
+
+# The times are those of the program. A repair hides some of them: they are unknown.
+own='
+ran = {line["rank"]: line for line in lines if "rank" in line}
+check(sorted(ran) == [r["rank"] for r in ranks] and len(ran) == size, "ranks:", ranks)
+for r in ranks:
+    t, line = r["times"], ran[r["rank"]]
+    low, high = line["worked"] - t["useful_unknown"], line["worked"]
+    check(0.98 * low - 2e6 <= t["useful_run"] <= 1.02 * high + 10e6, "rank", r["rank"], "ran", t["useful_run"], "it says", line)
+    check(abs(t["mpi"] - line["mpi"]) < 0.01 * line["mpi"] + 5e6, "rank", r["rank"], "was in MPI", t["mpi"], "it says", line)
+    check(abs(r["window"] - line["window"]) < 0.01 * line["window"] + 20e6, "rank", r["rank"], "window", r["window"], line)
+    parts = t["useful"] + t["mpi"] + t["idle_in_mpi"] + t["serial"] + t["imbalance"] + t["scheduling"]
+    check(parts == r["window"] * r["team"], "rank", r["rank"], "the parts are", parts, "of", r["window"])
+'
+
+plain() {
+	record_output plain -a --api mpi -- "${launch[@]}" -n 4 ./balance 100 2
+	judge plain
+	efficiency plain <<E
+size = 4
+$own
+check(m["true_load_balance"] is not None and abs(m["true_load_balance"] - 0.7) < 0.01, "true load balance", m)
+print("true load balance %.3f, by wall time %.3f, OS efficiency %.3f" % (m["true_load_balance"], m["load_balance"], m["os_efficiency"]))
+E
+}
+
+# Runs a program in the group.
+printf '%s\n' '#!/bin/bash' 'echo $$ >"$GROUP/cgroup.procs"' 'exec "$@"' >enter.sh
+chmod +x enter.sh
+
+# Rank after rank works on one CPU, beside the hog; the group has nearly all of that CPU.
+hogged() {
+	local cpu
+	cpu=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
+	rm -f turns
+	./enter.sh "$WORKLOADS/spinners" -n 1 -t 100000 -c "$cpu" >/dev/null 2>&1 &
+	hog=$!
+	record_output hogged -a --api mpi -- ./enter.sh "${launch[@]}" -n 4 ./balance 100 1 "$PWD/turns" "$cpu"
+	kill "$hog"
+	wait "$hog" 2>/dev/null
+	hog=
+	efficiency hogged <<E
+size = 4
+$own
+check(m["true_load_balance"] is not None and abs(m["true_load_balance"] - 0.7) < 0.01, "true load balance", m)
+check(abs(m["load_balance"] - 0.7) > 0.05, "the load balance by wall time is that of the work, too:", m)
+culprit = waits["other process"]
+check(culprit["most"].startswith("spinner-0"), "the culprit is", culprit)
+check(culprit["most_ns"] >= 0.9 * waited, "the hog had", culprit["most_ns"], "of", waited, e["culprits"])
+print("true load balance %.3f, by wall time %.3f; the hog had %.3f of the waits" %
+      (m["true_load_balance"], m["load_balance"], culprit["most_ns"] / waited))
+E
+	grep -q '^other process .*spinner-0' hogged.txt || complain "the text does not name the hog: $(cat hogged.txt)"
+}
+
+# A rank may use half a CPU.
+quota() {
+	set_quota 25000
+	record_output quota -a --api mpi -- ./enter.sh "${launch[@]}" -n 1 ./balance 1000 1
+	set_quota none
+	efficiency quota <<E
+size = 1
+$own
+check(0.42 < m["os_efficiency"] < 0.54, "OS efficiency", m["os_efficiency"])
+check(waits["CPU quota"]["ns"] >= 0.85 * waited, "the quota had", waits["CPU quota"], "of", waited, e["culprits"])
+print("OS efficiency %.3f, the quota had %.3f of the waits" % (m["os_efficiency"], waits["CPU quota"]["ns"] / waited))
+E
+}
+
+# TALP computes its factors in the same run. The edges of its windows differ by some ms.
+talp() {
+	rm -f talp.json
+	record_output talp --api mpi -- "${launch[@]}" -x LD_PRELOAD="$ORACLES/dlb/lib/libdlb_mpi.so" \
+		-x DLB_ARGS="--talp --talp-summary=pop-metrics,process --talp-output-file=$PWD/talp.json" -n 4 ./balance 200 2
+	[ -s talp.json ] || { complain "TALP wrote nothing: $(cat talp.report)"; return; }
+	efficiency talp <<E
+t = json.load(open("talp.json"))
+pop = t["Application"]["Global"]
+total = pop["numMpiRanks"] * pop["elapsedTime"]
+process = t["Process"]["Global"]
+useful = [p["usefulTime"] for p in process]
+theirs = {"parallel_efficiency": sum(useful) / total, "mpi_parallel_efficiency": sum(useful) / total,
+          "load_balance": sum(useful) / len(useful) / max(useful), "communication_efficiency": max(useful) / pop["elapsedTime"]}
+for metric, key in (("parallel_efficiency", "parallelEfficiency"), ("load_balance", "mpiLoadBalance"),
+                    ("communication_efficiency", "mpiCommunicationEfficiency")):
+    check(abs(theirs[metric] - pop[key]) < 0.0101, "TALP prints", key, pop[key], "and its times give", theirs[metric])
+for metric, value in theirs.items():
+    print("%s: TALP %.3f, ours %.3f" % (metric, value, m[metric]))
+    check(abs(m[metric] - value) <= 0.02, metric, "TALP has", value, "ours is", m[metric])
+for p in process:
+    mine = [r for r in ranks if r["rank"] == p["rank"]][0]["times"]
+    check(abs(mine["useful"] - p["usefulTime"]) < 0.02 * p["elapsedTime"], "rank", p["rank"], "useful", mine["useful"], p["usefulTime"])
+E
+}
+
+attempts 3 plain
+if find_group; then
+	export GROUP=$group
+	if [ "$version" = 2 ]; then echo 10000 >"$group/cpu.weight"; else echo 262144 >"$group/cpu.shares"; fi
+	attempts 3 hogged
+	attempts 3 quota
+else
+	echo "no CPU controller of cgroups can be used here: the hog and the quota are not tried"
+fi
+if [ -e "$ORACLES/dlb/lib/libdlb_mpi.so" ]; then
+	attempts 3 talp
+else
+	echo "TALP is not in $ORACLES: not compared"
+fi
+finish
