@@ -505,6 +505,72 @@ def runnable_views():
                      limits=(0, 16, "runnable threads"))], [])
 
 
+def in_state(name, *values, **more):
+    return Window(name, STATE, thread="In Evt Val", values=values, shown=False, **more)
+
+
+# Of OpenMP, in a parallel region: the user's code, and what only frames it.
+OPENMP_WORKS = (7, 8, 10, 12, 13, 14, 17, 19, 20, 22, 25, 30)
+EFFICIENCY_COLOURS = {1: STATE_COLOURS[STATE_RUNNING], 2: (0, 130, 200), 3: STATE_COLOURS[STATE_WARMING],
+                      4: (128, 128, 128)}
+
+
+def efficiency_views():
+    """Useful time, in MPI or not, and what the system did to it (ovni-report efficiency)."""
+    mpi = (LASTING + 25, LASTING_LABEL % "MPI function")
+    openmp = (LASTING + 50, LASTING_LABEL % "OpenMP subsystem")
+    window = ".\nFrom the first to the last moment of the thread; MPI_Init and MPI_Finalize are in MPI."
+    outside = [Window("Thread: outside of MPI", mpi, compose="1-Sign", shown=False)]
+    works = [Window("Thread: works in a region", openmp, thread="In Evt Val", values=OPENMP_WORKS, shown=False)]
+    for folder, useful, what, about in (
+            ("mpi", outside, "useful", "outside of MPI" + window),
+            ("openmp", works, "works in a region", "in the user's code in a parallel region of OpenMP.")):
+        name = "Thread: " + what
+
+        def both(title, part, useful=useful, **more):
+            return useful + [part, Window(title, None, parts=("product", 1, 2), **more)]
+
+        yield ("thread/%s/useful" % folder, "When every thread is alive, and " + about,
+               both(name, in_state("Thread: is alive", 1, 2, 4, 5),
+                    colours=EFFICIENCY_COLOURS), [])
+        yield ("thread/%s/useful-on-cpu" % folder,
+               "When every thread is on a CPU, and %s\n" % about +
+               "What %s/useful.cfg has more is lost to waits for a CPU and to sleeps." % folder,
+               both(name + ", on a CPU", in_state("Thread: is running", STATE_RUNNING),
+                    colours=EFFICIENCY_COLOURS), [])
+        stay = Window("Thread: stay in its state", STATE, GRADIENT, thread="Int. Between Evt", shown=False)
+        waits = both(name + ", runnable", in_state("Thread: is runnable", STATE_WARMING), shown=False)
+        yield ("thread/%s/os-delay" % folder,
+               "How long every thread waits for a CPU, in all: the longest waits stand out. While it is\n" + about,
+               waits + [stay, Window(name + ": wait for a CPU", None, GRADIENT, parts=("product", 3, 4))], [])
+        yield ("thread/%s/os-culprit" % folder,
+               "The first thread that ran on the CPU for which every thread waits. Others may have run there\n"
+               "since: `ovni-report efficiency` charges each one with its time. While the thread is\n" + about,
+               waits + [Window("Thread: first taker of the CPU", (301, "Thread: first taker of the CPU"), shown=False),
+                        Window(name + ": first taker", None, parts=("product", 3, 4),
+                               colours=PALETTES[301, "Thread: first taker of the CPU"])], [])
+    inside = Window("Thread: in MPI", mpi, compose="Sign", shown=False)
+    yield ("thread/mpi/on-cpu",
+           "When every thread is in MPI and on a CPU: it polls, or moves data. With more threads than CPUs\n"
+           "this takes CPUs from useful threads.",
+           [inside, in_state("Thread: is running", STATE_RUNNING),
+            Window("Thread: in MPI, on a CPU", None, parts=("product", 1, 2), colours={1: EFFICIENCY_COLOURS[2]})], [])
+    yield ("thread/mpi/efficiency",
+           "Time of every thread outside of MPI on a CPU (column 1), in MPI (2), outside of MPI waiting for\n"
+           "a CPU (3), and asleep (4). The row Avg/Max of column 1 is the true load balance of the threads" + window,
+           [Window("Thread: outside of MPI", mpi, compose="1-Sign", shown=False),
+            in_state("Thread: is running", STATE_RUNNING), in_state("Thread: is runnable", STATE_WARMING),
+            in_state("Thread: is asleep", 2),
+            Window("Thread: 1 running, 3 runnable", None, parts=("add", 2, 3), factors=(1.0, 3.0), shown=False),
+            Window("Thread: 4 asleep, too", None, parts=("add", 5, 4), factors=(1.0, 4.0), shown=False),
+            Window("Thread: its state outside of MPI", None, parts=("product", 1, 6), shown=False),
+            inside, in_state("Thread: is alive", 1, 2, 4, 5),
+            Window("Thread: in MPI and alive", None, parts=("product", 8, 9), shown=False),
+            Window("Thread: 1 on a CPU, 2 in MPI, 3 runnable, 4 asleep", None, parts=("add", 7, 10),
+                   factors=(1.0, 2.0), colours=EFFICIENCY_COLOURS)],
+           [histogram("Time on a CPU, in MPI, runnable, asleep", "Time", 11)])
+
+
 def other_views():
     """What is computed from more than one event type's value."""
     yield ("thread/wake-ups",
@@ -568,7 +634,8 @@ def main(argv):
     out = argv[1] if argv[1:] else HERE
     if out == HERE:
         shutil.rmtree(HERE)
-    for source in (base_views, model_views, sleep_views, critical_views, runnable_views, other_views):
+    for source in (base_views, model_views, sleep_views, critical_views, runnable_views, efficiency_views,
+                   other_views):
         for path, about, windows, histograms in source():
             file_path = os.path.join(out, path + ".cfg")
             os.makedirs(os.path.dirname(file_path), exist_ok=True)

@@ -31,6 +31,30 @@ while read -r cfg; do
 	fi
 	count=$((count + 1))
 done < <(find cfg -maxdepth 2 -name '*.cfg' && find cfg/thread/mpi cfg/thread/openmp -name '*.cfg')
+cd ..
+# The views of efficiency, in ms, of the worked examples of efficiency.md 5: with MPI_Init and MPI_Finalize, and before and after.
+PYTHONDONTWRITEBYTECODE=1 python3 "$S/tests/golden/efficiency_make.py" examples || exit 1
+for example in B C; do "$B/bin/ovni-emu" -q examples/$example 2>/dev/null || exit 1; done
+time_in() { # EXAMPLE VIEW: time with a value, of each row
+	"$paraver" examples/"$1"/thread.prv examples/"$1"/cfg/thread/"$2".cfg >said 2>&1
+	awk '$4 > 0 { ms[$1] += $3 } END { for (row in ms) printf "%s %.2f\n", row, ms[row] }' said | sort | tr '\n' ' '
+}
+is() { # WANT EXAMPLE VIEW
+	local have
+	have=$(time_in "$2" "$3")
+	[ "$have" = "$1" ] || { echo "wrong: $3 of example $2: $have, not $1"; wrong=1; }
+	count=$((count + 1))
+}
+is '1.1.1 0.81 1.1.2 0.81 1.1.3 0.92 ' B mpi/useful
+is '1.1.1 0.66 1.1.2 0.81 1.1.3 0.10 ' B mpi/useful-on-cpu
+is '1.1.1 0.10 ' B mpi/os-delay
+is '1.1.1 0.10 ' B mpi/os-culprit
+is '1.1.1 0.22 1.1.2 0.02 ' B mpi/on-cpu
+is '1.1.1 0.50 1.1.2 0.40 1.1.3 0.60 1.1.4 0.60 ' C openmp/useful
+is '1.1.1 0.50 1.1.2 0.40 1.1.3 0.60 1.1.4 0.60 ' C openmp/useful-on-cpu
+"$paraver" examples/B/thread.prv examples/B/cfg/thread/mpi/efficiency.cfg >said 2>&1
+grep -q '^TH 1.10[[:space:]]*0.66[[:space:]]*0.22[[:space:]]*0.10[[:space:]]*0.05' said ||
+	{ echo "wrong: the table of mpi/efficiency: $(cat said)"; wrong=1; }
 echo "$count configurations"
 [ $count -gt 40 ] || wrong=1
 exit $wrong

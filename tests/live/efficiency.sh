@@ -21,7 +21,7 @@ efficiency() { # NAME, Python on standard input; e: the report
 	local code=0
 	"$B/bin/ovni-report" efficiency --json "$1" >"$1.json" 2>"$1.err" || code=$?
 	[ $code = 0 ] || complain "$1: ovni-report efficiency: status $code: $(cat "$1.err")"
-	{
+	facts "$1" < <(
 		echo 'import json'
 		echo 'e = json.load(open(name + ".json"))'
 		echo 'm, ranks = e["metrics"], e["ranks"]'
@@ -29,7 +29,7 @@ efficiency() { # NAME, Python on standard input; e: the report
 		echo 'waited = e["times"]["useful_wait"]'
 		cat
 		echo 'check(sum(c["ns"] for c in e["culprits"]) == waited, "the culprits do not add up to", waited, e["culprits"])'
-	} | facts "$1"
+	)
 	"$B/bin/ovni-report" efficiency "$1" >"$1.txt"
 }
 
@@ -69,7 +69,7 @@ hogged() {
 	rm -f turns
 	./enter.sh "$WORKLOADS/spinners" -n 1 -t 100000 -c "$cpu" >/dev/null 2>&1 &
 	hog=$!
-	record_output hogged -a --api mpi -- ./enter.sh "${launch[@]}" -n 4 ./balance 100 1 "$PWD/turns" "$cpu"
+	record_output hogged -a --api mpi -- ./enter.sh "${launch[@]}" -n 4 ./balance 200 1 "$PWD/turns" "$cpu"
 	kill "$hog"
 	wait "$hog" 2>/dev/null
 	hog=
@@ -103,12 +103,12 @@ E
 
 # TALP computes its factors in the same run. The edges of its windows differ by some ms.
 talp() {
-	rm -f talp.json
+	rm -f dlb.json
 	record_output talp --api mpi -- "${launch[@]}" -x LD_PRELOAD="$ORACLES/dlb/lib/libdlb_mpi.so" \
-		-x DLB_ARGS="--talp --talp-summary=pop-metrics,process --talp-output-file=$PWD/talp.json" -n 4 ./balance 200 2
-	[ -s talp.json ] || { complain "TALP wrote nothing: $(cat talp.report)"; return; }
+		-x DLB_ARGS="--talp --talp-summary=pop-metrics,process --talp-output-file=$PWD/dlb.json" -n 4 ./balance 200 2
+	[ -s dlb.json ] || { complain "TALP wrote nothing: $(cat talp.report)"; return; }
 	efficiency talp <<E
-t = json.load(open("talp.json"))
+t = json.load(open("dlb.json"))
 pop = t["Application"]["Global"]
 total = pop["numMpiRanks"] * pop["elapsedTime"]
 process = t["Process"]["Global"]

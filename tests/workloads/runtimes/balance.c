@@ -67,7 +67,7 @@ int main(int argc, char **argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	for (int i = 0; i < rounds; i++) {
 		while (turn && atomic_load(turn) < i * size + rank)
-			usleep(2000);
+			usleep(20000);
 		if (turn)
 			pin(&cpu);
 		worked += work(amount * (2 + rank) / 2);
