@@ -33,6 +33,17 @@ py efficiency_refusals.py "$B/bin/ovni-report" "$T/refused"
 py report_efficiency.py "$B/bin/ovni-report" "$T/random" "${SEED:-1}" "$([ "$LONG" ] && echo 400 || echo 40)"
 cat got
 
+# The overview, and the page beside it, have the same factors in a sentence.
+said_of() { report --json "$@" | sed -n 's/^ *"efficiency": "\(.*\)",$/\1/p'; }
+[ "$(said_of examples/B)" = "2 ranks: parallel efficiency 0.800 = load balance 1.000 x communication 0.800; on a CPU for 0.906 of the \
+useful time, true load balance 0.906" ] || fail "the overview of B: $(said_of examples/B)"
+[ "$(said_of refused/early)" = "1 rank: parallel efficiency not available: the recording ended before MPI_Finalize of rank 0 (--window \
+recording takes the recorded part)" ] || fail "the overview of a part: $(said_of refused/early)"
+[ -z "$(said_of refused/no-calls)" ] || fail "the overview of a trace without MPI"
+COLUMNS=200 report examples/B | grep -q '^2 ranks: parallel efficiency 0.800 = ' || fail "the text of the overview"
+"$B/bin/ovni-view" -o page.html examples/B 2>said || fail "ovni-view"
+py view_page.py page.html "$B/bin" examples/B
+
 # Options.
 d=examples/D
 try 2 'not mark:TYPE' efficiency --phase mark:x $d

@@ -287,6 +287,7 @@ def compare_findings(page, bin_dir, trace):
     truth, mine = json.loads(done.stdout), page.meta["findings"]
     compare("findings", [(f["text"], f["command"], f["cost"]) for f in mine],
             [(f["text"], f["command"], f["cost_ns"]) for f in truth["findings"][:100]])
+    compare("efficiency", [page.meta["overview"].get("efficiency")], [truth.get("efficiency")])
     compare("CPUs", [(c["loom"], c["cpu"], c["window"], c["unknown"]) for c in page.meta["overview"]["cpus"]],
             [(c["loom"], c["cpu"], c["window_ns"], c["unknown_ns"]) for c in truth["cpus"]])
     threads = page.meta["overview"]["threads"]

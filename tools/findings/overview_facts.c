@@ -32,7 +32,7 @@ int overview_facts(struct overview *o)
 		o->others |= cpu->other != 0 || !cpu->idle_known;
 		o->idle_unknown |= !cpu->idle_known;
 	}
-	return 0;
+	return overview_efficiency(o);
 }
 
 char *overview_notes(const struct overview *o)
@@ -185,5 +185,7 @@ void overview_fini(struct overview *o)
 {
 	findings_fini(&o->findings);
 	json_free(o->session);
+	free(o->efficiency);
 	o->session = NULL;
+	o->efficiency = NULL;
 }

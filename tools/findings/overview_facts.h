@@ -21,12 +21,14 @@ struct overview {
 	const char *path;	     /* of the trace */
 	int columns;		     /* of the terminal */
 	struct findings findings;
+	bool damaged; /* the walk of the findings ended early */
 	/* overview_facts(): */
 	struct json *session; /* a copy of the metadata of the stream that has it; NULL: none */
 	uint64_t repairs;
 	int64_t duration;
 	bool others;	   /* threads that are not recorded may have run on a CPU */
 	bool idle_unknown; /* of a CPU: idle time is part of `others` */
+	char *efficiency;  /* of a program that calls MPI, a sentence; NULL: none */
 };
 
 static inline double percent(int64_t part, int64_t whole)
@@ -58,6 +60,13 @@ struct finding_place {
  * both cases. */
 int overview_facts(struct overview *o) __attribute__((warn_unused_result));
 void overview_fini(struct overview *o);
+
+/* ---- overview_efficiency.c ---- */
+
+/* Stores o->efficiency; reads the trace again. 0, or -errno after one message, or -ENOMEM. */
+int overview_efficiency(struct overview *o) __attribute__((warn_unused_result));
+
+/* ---- overview_facts.c ---- */
 
 /* What is not recorded, in one line; for free(). NULL without memory. */
 char *overview_notes(const struct overview *o);

@@ -472,6 +472,20 @@ static int print_findings(const struct overview *o, struct printer *out, int col
 	return 0;
 }
 
+static int print_efficiency(const struct overview *o, struct printer *out, int columns)
+{
+	char *path = shell_word(o->path);
+
+	if (!path)
+		return -ENOMEM;
+	put_wrapped(out, o->efficiency, 0, 2, columns);
+	printer_text(out, "     ovni-report efficiency ");
+	put_escaped(out, path);
+	printer_text(out, "\n\n");
+	free(path);
+	return 0;
+}
+
 static int print_text(const struct overview *o, struct printer *out, int columns)
 {
 	int err = print_head(o, out, columns);
@@ -490,7 +504,8 @@ static int print_text(const struct overview *o, struct printer *out, int columns
 	if (err)
 		return err;
 	printer_text(out, "\n");
-	return print_findings(o, out, columns);
+	err = o->efficiency ? print_efficiency(o, out, columns) : 0;
+	return err ? err : print_findings(o, out, columns);
 }
 
 /* ---- JSON ---- */
@@ -510,6 +525,7 @@ static int print(struct report *report, const char *path)
 	if (!o.findings.complete)
 		goto out;
 	report_output(report);
+	o.damaged = err != 0;
 	printed = overview_facts(&o);
 	if (!printed && report->table.format == TABLE_JSON)
 		printed = overview_print_json(&o, report->table.out);

@@ -153,6 +153,7 @@ int overview_print_json(const struct overview *o, struct printer *out)
 	put_cpus(doc, o);
 	put_threads(doc, o, order);
 	put_findings(doc, o);
+	json_put_string(doc, "efficiency", o->efficiency);
 	json_put_string(doc, "not_recorded", notes);
 	text = json_text(doc);
 	if (!text)

@@ -342,7 +342,10 @@ static int describe(struct described *d, struct page_file *page)
 	int64_t end = clock_distance(c->origin, c->end);
 	int64_t first = c->first == INT64_MIN ? 0 : clock_distance(c->origin, c->first);
 	int64_t last = c->last == INT64_MAX ? end : clock_distance(c->origin, c->last);
-	int err = overview_facts(&d->overview);
+	int err;
+
+	d->overview.damaged = d->damaged;
+	err = overview_facts(&d->overview);
 
 	if (err)
 		goto out;

@@ -90,6 +90,7 @@ int put_overview(struct json *root, const struct overview *o, struct actors *act
 		goto out;
 	json_put_string(node, "command", text_shown(command));
 	json_put_string(node, "notes", text_shown(notes));
+	json_put_string(node, "efficiency", o->efficiency);
 	json_put_int(node, "duration", o->duration);
 	json_put_int(node, "findings", (int64_t)f->n);
 	json_put_bool(node, "idle_unknown", o->idle_unknown);

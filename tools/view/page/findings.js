@@ -64,6 +64,8 @@ class Findings {
 		table.className = 'cpus';
 		const out = [element('h2', 'CPUs'), table,
 			element('h2', 'Threads'), panel.table(['thread', 'run', 'waited', 'runs'], threads)];
+		if (overview.efficiency)
+			out.push(element('h2', 'Efficiency'), element('p', overview.efficiency));
 		if (overview.command)
 			out.push(element('h2', 'Recorded by'), element('p', overview.command));
 		return [...out, element('h2', 'Unknown'), element('p', overview.notes)];
