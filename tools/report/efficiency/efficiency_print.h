@@ -17,7 +17,7 @@ struct efficiency_report {
 	struct metric_set *phases;
 	char **labels;
 	size_t *numbers, nphases;
-	uint32_t *order;	   /* of the ranks, the least useful first */
+	uint32_t *order; /* of the ranks, the least useful first */
 };
 
 static inline const struct rank_walk *rank_at(const struct efficiency_report *r, size_t rank)
