@@ -64,6 +64,7 @@ END
 try 1 'more than 10000 phases' efficiency --every 1us long
 
 # Many ranks: the least and the most useful, and the median; -n 0 has all.
+# shellcheck disable=SC2016 # the backticks are the notation of efficiency.md
 PYTHONPATH=$S/tests/golden python3 -c '
 from efficiency_make import thread
 for r in range(40):

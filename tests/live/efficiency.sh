@@ -60,6 +60,7 @@ E
 }
 
 # Runs a program in the group.
+# shellcheck disable=SC2016 # the other shell expands it
 printf '%s\n' '#!/bin/bash' 'echo $$ >"$GROUP/cgroup.procs"' 'exec "$@"' >enter.sh
 chmod +x enter.sh
 
