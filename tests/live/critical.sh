@@ -78,4 +78,40 @@ for held in 1 0; do
 	[ $try -lt 8 ] || skip "the kernel does not report all switches in any run"
 done
 judge chain1
+
+# The overview of a recorded command has the sums of the path to the end of the command, with -a, too.
+# Then the report also follows threads that are not of the command.
+path() { # NAME [OPTION... --]
+	record "$1" command "${@:2}" chain -m 1
+	"$B/bin/ovni-report" "$1" --json >"$1.overview" 2>said || [ $? = 3 ] || complain "$1: the overview: $(cat said)"
+	tid=$(sed -n 's/^thread=main tid=\([0-9]*\) .*/\1/p' "$1.report")
+	"$B/bin/ovni-report" critical "$1" --tid "$tid" --json -n 0 >"$1.path" 2>said || [ $? = 3 ] || complain "$1: critical: $(cat said)"
+	"$B/bin/ovni-report" "$1" >"$1.text" 2>/dev/null
+	tr -s '\n ' ' ' <"$1.text" | grep -q "Why [^ ]* ($tid) ended no sooner: " || complain "$1: no path in $(cat "$1.text")"
+	python3 - "$1" "$tid" <<'E' || complain "$1: the path in the overview"
+import collections, json, sys
+name, tid = sys.argv[1], int(sys.argv[2])
+doc, rows = json.load(open(name + ".overview")), json.load(open(name + ".path"))
+path = doc["path"]
+born = next(i for i, r in enumerate(rows) if r["tid"] == tid)  # before, the path is in its creator
+sums, threads = collections.Counter(), collections.Counter()
+for r in rows[born:]:
+    state = r["state"] if r["state"] in ("running", "runnable", "throttled", "asleep") else "unknown"
+    sums[state] += r["time"]
+    threads[r["tid"]] += r["time"]
+keys = {"running": "run_ns", "runnable": "wait_ns", "throttled": "throttled_ns", "asleep": "asleep_ns", "unknown": "unknown_ns"}
+print(name, path["text"])
+print(name, "critical:", dict(sums), "largest:", threads.most_common(1))
+assert path["end"]["tid"] == tid, path
+life = next(t["life_ns"] for t in doc["threads"] if t["tid"] == tid)
+newborn = life - sum(path[key] for key in keys.values())  # it may have waited before its first event
+assert 0 <= newborn < 50_000_000, (life, path)
+if name == "beside":
+    sys.exit()
+assert all(path[key] == sums[state] for state, key in keys.items()), (path, sums)
+assert threads[path["most"]["tid"]] == max(threads.values()) == sum(path["most"][key] for key in keys.values()), (path, threads)
+E
+}
+path alone
+path beside -a --
 finish

@@ -20,8 +20,9 @@ static struct thread {
 static int nthreads, ntraces;
 
 /* All CPUs are recorded: the rest of the time is idle. */
-#define SESSION                                                                                    \
-	"\"session\":{\"t0\":\"0\",\"t1\":\"1000000000\",\"cpus\":["                               \
+#define SESSION SESSION_OF("")
+#define SESSION_OF(more)                                                                           \
+	"\"session\":{" more "\"t0\":\"0\",\"t1\":\"1000000000\",\"cpus\":["                       \
 	"{\"index\":0,\"ns\":{\"idle\":\"1\",\"other\":\"0\",\"unknown\":\"0\"}},"                 \
 	"{\"index\":1,\"ns\":{\"idle\":\"1\",\"other\":\"0\",\"unknown\":\"0\"}}]},"
 
@@ -38,7 +39,8 @@ static int thread(int pid, int tid, const char *name, const char *more, const ch
 			 "\"require\":{\"ovni\":\"1.1.0\"},\"loom_cpus\":[{\"index\":0,"
 			 "\"phyid\":0},{\"index\":1,\"phyid\":1}],\"finished\":1%s},"
 			 "\"bpf\":{%s%s\"name\":\"%s\"}}",
-			 tid, pid, ovni, nthreads ? "" : SESSION, more, name) > 0);
+			 tid, pid, ovni, nthreads || strstr(more, "session") ? "" : SESSION, more,
+			 name) > 0);
 	return nthreads++;
 }
 
@@ -740,6 +742,97 @@ static void times_add_up(void **state)
 	}
 }
 
+#define COMMAND                                                                                    \
+	SESSION_OF("\"options\":[\"ovni-bpf\",\"-a\",\"x\"],\"command\":{\"status\":0},"           \
+		   "\"stopped_by\":\"target\",")
+
+/* main sleeps until sink wakes it, which sleeps until middle wakes it, which sleeps on a timer. */
+static void chain(int main_thread, int middle, int sink)
+{
+	begin(main_thread, 0, 0);
+	leave(main_thread, 10, 1, 0);
+	wake(main_thread, 900, threads[sink].tid);
+	run(main_thread, 905);
+	end(main_thread, 910);
+	begin(middle, 0, 1);
+	leave(middle, 100, 1, 0);
+	wake(middle, 800, -2);
+	run(middle, 830);
+	leave(middle, 885, 1, 0);
+	begin(sink, 10, 0);
+	leave(sink, 20, 1, 0);
+	wake(sink, 880, threads[middle].tid);
+	run(sink, 890);
+	end(sink, 901);
+}
+
+static void judge_path(int end_tid, int most_tid)
+{
+	const struct finding_path *path = &findings.path;
+
+	assert_true(path->known && path->complete);
+	assert_int_equal(source.owners[path->end].tid, end_tid);
+	assert_int_equal(source.owners[path->most].tid, most_tid);
+	assert_int_equal(path->ns[CLASS_RUNNING], 165 * MS);
+	assert_int_equal(path->ns[CLASS_RUNNABLE], 45 * MS);
+	assert_int_equal(path->ns[CLASS_ASLEEP], 700 * MS);
+	assert_int_equal(path->ns[CLASS_UNKNOWN], 0);
+	assert_int_equal(path->most_ns[CLASS_RUNNING], 150 * MS);
+	assert_int_equal(path->most_ns[CLASS_RUNNABLE], 30 * MS);
+	assert_int_equal(path->most_ns[CLASS_ASLEEP], 700 * MS);
+}
+
+static void the_path_to_the_end_of_the_command(void **state)
+{
+	int first = thread(10, 10, "main", COMMAND "\"parent\":5,", "");
+	int middle = thread(11, 11, "middle", "\"parent\":10,", "");
+	int sink = thread(12, 12, "sink", "\"parent\":10,", "");
+
+	(void)state;
+	chain(first, middle, sink);
+	analyse();
+	judge_path(10, 11);
+	done();
+
+	/* a recording that did not end with its command has no such path */
+	first = thread(10, 10, "main", "\"parent\":5,", "");
+	middle = thread(11, 11, "middle", "\"parent\":10,", "");
+	sink = thread(12, 12, "sink", "\"parent\":10,", "");
+	chain(first, middle, sink);
+	analyse();
+	assert_false(findings.path.known);
+	done();
+}
+
+/* With the whole machine, the command is what this recorder started, not another one. */
+static void the_command_of_this_recorder(void **state)
+{
+	int own = thread(5, 5, "ovni-bpf", COMMAND "\"command\":[\"ovni-bpf\",\"-a\",\"x\"],", "");
+	int first = thread(10, 10, "main", "\"parent\":5,", "");
+	int middle = thread(11, 11, "middle", "\"parent\":10,", "");
+	int sink = thread(12, 12, "sink", "\"parent\":10,", "");
+	int other = thread(6, 6, "ovni-bpf", "\"command\":[\"ovni-bpf\",\"-a\",\"y\"],", "");
+	int child = thread(60, 60, "child", "\"parent\":6,", "");
+
+	(void)state;
+	begin(own, 0, 0);
+	end(own, 1);
+	begin(other, 1, 0);
+	end(other, 2);
+	begin(child, 2, 0);
+	end(child, 3);
+	chain(first, middle, sink);
+	analyse();
+	assert_true(findings.targets);
+	for (size_t p = 0; p < findings.nprocesses; p++) {
+		int64_t pid = source.owners[findings.processes[p].stream].pid;
+
+		assert_int_equal(findings.processes[p].target, pid >= 10 && pid <= 12);
+	}
+	judge_path(10, 11);
+	done();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -762,6 +855,8 @@ int main(void)
 		cmocka_unit_test(sleeps),
 		cmocka_unit_test(jitter),
 		cmocka_unit_test(times_add_up),
+		cmocka_unit_test(the_path_to_the_end_of_the_command),
+		cmocka_unit_test(the_command_of_this_recorder),
 	};
 
 	return cmocka_run_group_tests_name("findings", tests, kit_open, kit_close);

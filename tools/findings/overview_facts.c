@@ -44,7 +44,8 @@ char *overview_notes(const struct overview *o)
 		threads |= f->processes[i].nthreads > 1;
 		ranks |= f->processes[i].rank >= 0;
 	}
-	return xasprintf("not recorded: %s%s%s%sthe time of interrupts (it counts as run time)",
+	return xasprintf("not recorded: %s%s%s%sthe time of interrupts and of the kernel (it "
+			 "counts as run time)",
 			 o->others ? "threads outside of the target (-a), " : "",
 			 threads && !f->locks ? "mutexes (--api pthread), " : "",
 			 ranks && !f->mpi ? "MPI (--api mpi), " : "",
@@ -90,12 +91,19 @@ int64_t thread_use_wanted(const struct thread_use *use)
 	return clock_sum(use->run, clock_sum(use->waited, use->throttled));
 }
 
+static bool of_target(const struct findings *f, uint32_t stream)
+{
+	return f->processes[f->threads[stream].process].target;
+}
+
 static int by_wanted(const void *pa, const void *pb, void *arg)
 {
-	const struct thread_use *threads = arg;
+	const struct findings *f = arg;
 	uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
-	int64_t x = thread_use_wanted(&threads[a]), y = thread_use_wanted(&threads[b]);
+	int64_t x = thread_use_wanted(&f->threads[a]), y = thread_use_wanted(&f->threads[b]);
 
+	if (of_target(f, a) != of_target(f, b))
+		return of_target(f, a) ? -1 : 1;
 	if (x != y)
 		return x < y ? 1 : -1;
 	return a < b ? -1 : a > b;
@@ -109,7 +117,7 @@ uint32_t *overview_order(const struct overview *o)
 	for (uint32_t i = 0; order && i < n; i++)
 		order[i] = i;
 	if (order && n)
-		qsort_r(order, n, sizeof(*order), by_wanted, o->findings.threads);
+		qsort_r(order, n, sizeof(*order), by_wanted, (void *)&o->findings);
 	return order;
 }
 

@@ -78,7 +78,8 @@ int64_t overview_steal(const struct overview *o, const struct cpu_time *cpu);
 int64_t overview_used(const struct overview *o, const struct cpu_time *cpu);
 /* ns that a thread ran or wanted to. */
 int64_t thread_use_wanted(const struct thread_use *use);
-/* All streams, those that ran or waited most first; NULL without memory. */
+/* All streams, those of the command first, and those that ran or waited most; NULL without memory.
+ */
 uint32_t *overview_order(const struct overview *o);
 
 struct finding_place finding_place(const struct overview *o, const struct finding *finding);
@@ -89,6 +90,10 @@ struct finding_place finding_place(const struct overview *o, const struct findin
 char *finding_text(const struct overview *o, const struct finding *finding);
 /* The command that shows more about a finding; for free(). NULL without memory. */
 char *finding_command(const struct overview *o, const struct finding *finding);
+/* Why the command ended no sooner, as a sentence, and the command that shows more; for free(). Of a
+ * trace with findings.path.known alone. NULL without memory. */
+char *path_text(const struct overview *o);
+char *path_command(const struct overview *o);
 /* A path as a shell takes it. */
 char *shell_word(const char *word);
 

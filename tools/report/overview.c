@@ -427,6 +427,23 @@ out:
 
 /* ---- text: findings ---- */
 
+/* Why the command ended no sooner. */
+static int print_path(const struct overview *o, struct printer *out, int columns)
+{
+	char *text = path_text(o), *command = path_command(o);
+	int err = text && command ? 0 : -ENOMEM;
+
+	if (!err) {
+		put_wrapped(out, text, 0, 2, columns);
+		printer_text(out, "     ");
+		put_escaped(out, command);
+		printer_text(out, "\n");
+	}
+	free(text);
+	free(command);
+	return err;
+}
+
 static int print_findings(const struct overview *o, struct printer *out, int columns)
 {
 	const struct findings *f = &o->findings;
@@ -467,6 +484,10 @@ static int print_findings(const struct overview *o, struct printer *out, int col
 	if (f->n > FINDINGS_SHOWN)
 		printer_format(out, "and %zu more, of less cost (--json has all)\n",
 			       f->n - FINDINGS_SHOWN);
+	if (f->path.known && print_path(o, out, columns)) {
+		free(notes);
+		return -ENOMEM;
+	}
 	put_wrapped(out, notes, 0, 2, columns);
 	free(notes);
 	return 0;

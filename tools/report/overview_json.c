@@ -115,6 +115,35 @@ static void put_cpus(struct json *doc, const struct overview *o)
 	}
 }
 
+static void put_classes(struct json *to, const int64_t ns[TIME_CLASSES])
+{
+	json_put_int(to, "run_ns", ns[CLASS_RUNNING]);
+	json_put_int(to, "wait_ns", ns[CLASS_RUNNABLE]);
+	json_put_int(to, "throttled_ns", ns[CLASS_THROTTLED]);
+	json_put_int(to, "asleep_ns", ns[CLASS_ASLEEP]);
+	json_put_int(to, "unknown_ns", ns[CLASS_UNKNOWN]);
+}
+
+static void put_path(struct json *doc, const struct overview *o)
+{
+	const struct finding_path *path = &o->findings.path;
+	char *text = path_text(o), *command = path_command(o);
+	struct json *node = json_put_object(doc, "path");
+
+	put_owner(json_put_object(node, "end"), o, path->end);
+	if (path->complete) {
+		struct json *most = json_put_object(node, "most");
+
+		put_classes(node, path->ns);
+		put_owner(most, o, path->most);
+		put_classes(most, path->most_ns);
+	}
+	json_put_string(node, "text", text ? text : "");
+	json_put_string(node, "command", command ? command : "");
+	free(text);
+	free(command);
+}
+
 int overview_print_json(const struct overview *o, struct printer *out)
 {
 	static const char *const keys[] = {"version", "kernel", "machine", "mode",
@@ -154,6 +183,8 @@ int overview_print_json(const struct overview *o, struct printer *out)
 	put_threads(doc, o, order);
 	put_findings(doc, o);
 	json_put_string(doc, "efficiency", o->efficiency);
+	if (o->findings.path.known)
+		put_path(doc, o);
 	json_put_string(doc, "not_recorded", notes);
 	text = json_text(doc);
 	if (!text)

@@ -127,6 +127,7 @@ void findings_fini(struct findings *f)
 	for (size_t i = 0; s && s->threads && i < f->source->trace.nstreams; i++)
 		free(s->threads[i].periods);
 	if (s) {
+		findings_end_path(f);
 		free(s->threads);
 		free(s->classes);
 		free(s->marks);
@@ -152,6 +153,28 @@ void findings_fini(struct findings *f)
 	*f = (struct findings){.n = 0};
 }
 
+/* Words of a command line as a number; 0: there are none. */
+static uint64_t words_key(const struct json *words)
+{
+	const struct json *word = json_first(words);
+	uint64_t key = 0;
+
+	for (; word; word = json_next(word))
+		key = key * 31 + text_key(json_string(word));
+	return key;
+}
+
+/* Of the recorder, and of a command that it started. */
+static void take_session(struct findings_state *s, const struct json *session)
+{
+	const char *why = json_string(json_key(session, "stopped_by"));
+
+	if (!session)
+		return;
+	s->words = words_key(json_key(session, "options"));
+	s->ended = json_is_object(json_key(session, "command")) && why && !strcmp(why, "target");
+}
+
 static int take_metadata(struct findings *f, uint32_t stream, const struct json *meta)
 {
 	struct process_use *process = &f->processes[f->threads[stream].process];
@@ -159,7 +182,10 @@ static int take_metadata(struct findings *f, uint32_t stream, const struct json 
 			  *nranks = json_get(meta, "bpf.nranks");
 	const struct json *cpu = json_first(json_get(meta, "bpf.session.cpus"));
 
+	take_session(f->state, json_get(meta, "bpf.session"));
 	f->threads[stream].kernel = json_bool(json_get(meta, "bpf.kernel_thread"));
+	if (process->recorder && json_get(meta, "bpf.command"))
+		process->words = words_key(json_get(meta, "bpf.command"));
 	if (json_is_number(json_get(meta, "bpf.parent")))
 		process->parent = json_int(json_get(meta, "bpf.parent"));
 	if (process->rank < 0 && json_is_number(rank))
@@ -483,6 +509,10 @@ static int finish(struct findings *f, const struct intervals *intervals)
 	err = findings_take_charges(f);
 	if (err)
 		return err;
+	err = findings_of_path(f, intervals);
+	if (err)
+		return err;
+	findings_end_path(f);
 	add_lives(f);
 	find_cpus(f);
 	for (size_t i = 0; i < sizeof(finders) / sizeof(finders[0]); i++) {
@@ -509,6 +539,8 @@ static int on_event(void *arg, const struct intervals *intervals, uint32_t strea
 	if (err)
 		return err;
 	err = cpu_times_step(&f->cpus, intervals, stream, ev);
+	if (!err && f->state->path)
+		err = findings_take_path(f, intervals, stream, ev);
 	return err ? err : take_event(f, intervals, stream, ev);
 }
 
@@ -520,21 +552,37 @@ static int on_span(void *arg, const struct intervals *intervals, uint32_t stream
 	return cpu_times_add(&f->cpus, intervals, stream, cpu, from, to);
 }
 
+uint32_t findings_parent(const struct findings *f, uint32_t process)
+{
+	return hash_get(&f->state->processes,
+			process_key(findings_loom(f, process), f->processes[process].parent));
+}
+
+/* Marks the recorder of this trace by its command line; of a trace without that, each one. */
+static void find_recorder(struct findings *f)
+{
+	bool known = false;
+
+	for (uint32_t p = 0; p < f->nprocesses; p++)
+		known |= f->processes[p].recorder && f->processes[p].words == f->state->words;
+	for (uint32_t p = 0; p < f->nprocesses; p++)
+		f->processes[p].started = f->processes[p].recorder &&
+					  (!known || f->processes[p].words == f->state->words);
+}
+
 /* Marks the processes that descend from the recorder: its command, where others are recorded, too.
  */
 static void find_targets(struct findings *f)
 {
 	for (uint32_t p = 0; p < f->nprocesses; p++) {
-		const char *loom = findings_loom(f, p);
 		uint32_t at = p;
 
 		for (int depth = 0; depth < GENERATIONS && at != HASH_NONE; depth++) {
-			if (f->processes[at].recorder)
+			if (f->processes[at].started)
 				break;
-			at = hash_get(&f->state->processes,
-				      process_key(loom, f->processes[at].parent));
+			at = findings_parent(f, at);
 		}
-		f->processes[p].target = at != p && at != HASH_NONE && f->processes[at].recorder;
+		f->processes[p].target = at != p && at != HASH_NONE && f->processes[at].started;
 		f->targets |= f->processes[p].target;
 	}
 }
@@ -553,6 +601,7 @@ static int read_metadata(struct findings *f)
 			return err;
 	}
 	findings_sort_marks(f->state);
+	find_recorder(f);
 	find_targets(f);
 	return findings_list_ranks(f);
 }
@@ -593,6 +642,9 @@ int findings_begin(struct findings *f, const struct source *source, int64_t firs
 	f->culprits.class_of = findings_class_of;
 	f->culprits.class_arg = f;
 	err = read_metadata(f);
+	if (err)
+		return err;
+	err = findings_begin_path(f);
 	return err ? err : findings_list_classes(f);
 }
 

@@ -39,6 +39,7 @@
 #define FINDING_SURE_PERCENT  2	      /* a culprit that may lack more of its time is not named */
 #define FINDING_STEAL_PERCENT 2	      /* of the time of a CPU */
 #define FINDING_RANKS	      32      /* more ranks in a loom are not compared in pairs */
+#define FINDING_PATH_EVENTS   3000000 /* of the command: with more, its path is left out */
 
 enum finding_kind {
 	FINDING_NEIGHBOUR,   /* a thread of another process had the CPU */
@@ -136,7 +137,19 @@ struct process_use {	 /* sums of its threads, ns */
 	uint32_t pairs, npairs; /* private: of culprits with a victim in it */
 	int64_t parent;		/* pid, 0: not known */
 	bool target;		/* descends from ovni-bpf: the command that it recorded */
-	bool recorder; /* ovni-bpf itself: it may be a culprit, but has no findings of its own */
+	bool recorder;	/* ovni-bpf itself: it may be a culprit, but has no findings of its own */
+	bool started;	/* the recorder of this trace: it started the command */
+	uint64_t words; /* private: of its command line, as a number */
+};
+
+/* The critical path to the end of the main thread of the recorded command. */
+struct finding_path {
+	bool known;		  /* the trace has that end */
+	bool complete;		  /* the times are known; else the command has too many events */
+	uint32_t end, most;	  /* streams: of the main thread, and the one with the most time */
+	int64_t ns[TIME_CLASSES]; /* by state; the sum is the life of the main thread */
+	int64_t most_ns[TIME_CLASSES]; /* the part of thread `most` */
+	uint64_t events;	       /* private: of the command */
 };
 
 struct cpu_steal {	 /* of the metadata: time that the hypervisor took from a CPU */
@@ -156,6 +169,7 @@ struct findings {
 	size_t nprocesses;
 	struct finding *list;
 	size_t n;
+	struct finding_path path;
 	bool complete; /* the list is made */
 	uint64_t events;
 	struct cpu_steal *steal; /* empty: not known */

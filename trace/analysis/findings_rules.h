@@ -3,7 +3,8 @@
  * findings_rules: the state that the findings_*.c share during the walk, and their functions.
  *
  * Each findings_*.c takes its events during the walk and adds its findings at the end: waits,
- * locks, ranks, teams, periods. findings.c walks and sorts. Functions return 0 or -ENOMEM.
+ * locks, ranks, teams, periods, the path to the end. findings.c walks and sorts. Functions return 0
+ * or -ENOMEM.
  */
 #ifndef TRACE_ANALYSIS_FINDINGS_RULES_H
 #define TRACE_ANALYSIS_FINDINGS_RULES_H
@@ -66,8 +67,11 @@ struct findings_state { /* of the walk */
 	size_t nranks;
 	uint32_t *rank_of;		   /* index in ranks, of each process */
 	const struct intervals *intervals; /* of the walk */
-	uint32_t *pairs; /* indices of culprits.pairs, by the process of the victim */
-	int64_t *sums;	 /* ns, of each stream as a culprit; all 0 between two rules */
+	uint32_t *pairs;	    /* indices of culprits.pairs, by the process of the victim */
+	int64_t *sums;		    /* ns, of each stream as a culprit; all 0 between two rules */
+	uint64_t words;		    /* of the recorder's command line, as a number; 0: not known */
+	bool ended;		    /* the recording has a command, and ended with it */
+	struct critical_path *path; /* NULL: none is wanted */
 };
 
 /* The streams of a process. */
@@ -120,6 +124,16 @@ struct finding_party findings_process(const struct findings *f, uint32_t process
 struct finding *findings_add(struct findings *f, enum finding_kind kind, int64_t cost,
 			     struct finding_party who);
 const char *findings_loom(const struct findings *f, uint32_t process);
+/* The parent of a process, or HASH_NONE. */
+uint32_t findings_parent(const struct findings *f, uint32_t process);
+
+/* findings_path.c */
+
+int findings_begin_path(struct findings *f);
+int findings_take_path(struct findings *f, const struct intervals *intervals, uint32_t stream,
+		       const struct event *ev);
+int findings_of_path(struct findings *f, const struct intervals *intervals);
+void findings_end_path(struct findings *f);
 
 /* findings_waits.c */
 
