@@ -39,3 +39,53 @@ for program in "$B"/bin/ovni-*; do
 	diff --label "ovni-$tool.1" --label "ovni-$tool --help" "$T/page" "$T/help" || {
 		echo "the options of ovni-$tool.1 and of --help differ"; exit 1; }
 done
+
+# ovni-report(1): each report has a table as a sample, whose column titles are those of the program, and
+# the columns of CSV are listed.
+cat >"$T/lines" <<'E'
+thread n 1 1 bpf.name="a" ovni.mark={"0":{"title":"Function","chan_type":"stack","labels":{"1":"f"}}}
+0 OHx i32:0 i32:-1 u64:0
+10 OM[ i64:1 i32:0
+20 OHp u16:1 i32:0
+30 OHw i32:-2
+40 OHr
+50 OM] i64:1 i32:0
+60 OHe
+E
+python3 "$S/tests/golden/tools_make.py" "$T/trace" <"$T/lines"
+python3 - <<'E' || exit 1
+import glob, os, re, subprocess, sys
+S, B, T = os.environ["S"], os.environ["B"], os.environ["T"]
+page = open(S + "/docs/man/ovni-report.1", encoding="utf-8").read()
+titles = set()
+for path in glob.glob(S + "/tools/report/**/*.[ch]", recursive=True):
+    titles |= set(re.findall(r'\{\s*"[a-z0-9_]+",\s*"([^"]+)",\s*CELL_', open(path, encoding="utf-8").read()))
+help = subprocess.run([B + "/bin/ovni-report", "--help"], capture_output=True, text=True).stdout
+names = re.findall(r"^  ([a-z]+)  +\S", help.split("Reports:")[1].split("\n\n")[0], re.M)
+wrong, lists, samples = [], 0, 0
+for name, text in re.findall(r"^\.It Cm (\w+(?: --\w+)?)\n(.*?)(?=^\.It |^\.El)", page.split(".Sh FINDINGS")[0], re.S | re.M):
+    if name.split()[0] not in names:
+        continue
+    sample = re.search(r"^\.Bd -literal -compact\n(.*?)\n", text, re.M)
+    columns = re.search(r"^CSV and JSON: ([^.]*)\.", text, re.M)
+    if name not in ("flame", "timeline", "critical --sum", "efficiency"):
+        if not sample:
+            wrong.append(name + " has no sample")
+            continue
+        samples += 1
+        for title in re.split(r"\s{2,}", sample.group(1).strip()):
+            if title not in titles:
+                wrong.append("%s has no column '%s'" % (name, title))
+    if columns and name not in ("counters", "efficiency"):
+        listed = re.sub(r"\([^)]*\)|, and steal.*", "", columns.group(1).replace("\n", " "))
+        listed = [word.strip() for word in listed.split(",") if word.strip()]
+        run = subprocess.run([B + "/bin/ovni-report", *name.split(), "--csv", T + "/trace"], capture_output=True, text=True)
+        real = run.stdout.split("\n")[0].split(",")
+        lists += 1
+        if listed != real:
+            wrong.append("%s: the page lists %s, the program has %s" % (name, listed, real))
+for text in wrong:
+    print(text)
+print(samples, "samples,", lists, "lists of columns;", len(names), "reports")
+sys.exit(bool(wrong) or samples < 11 or lists < 12)
+E
