@@ -320,3 +320,22 @@ loom,cpu,who,time,percent,pieces
 n,0,a (1),300,100.000,1
 n,0,other threads or idle,0,0.000,
 END
+
+# What selects nothing is said; the table is empty, and that is no failure.
+says() { # WORDS OPTION...
+	local words=$1
+	shift
+	report latency "$T/t" --csv "$@" >"$T/got" || fail "$*: status $?"
+	[ "$(wc -l <"$T/got")" = 1 ] || { cat "$T/got"; fail "$*: rows"; }
+	grep -qF -- "$words" "$T/said" || { cat "$T/said"; fail "$*: no '$words'"; }
+}
+says "$T/t has no thread for --tid (ovni-info" --tid 77
+says "$T/t has no thread for --tid and --comm (ovni-info" --tid 1 --comm b
+says "$T/t has no thread for --loom (ovni-info" --loom nowhere
+says 'has no event in the part of --from and --to: it ends ' --from 3600s
+says 'has no event in the part of --from and --to: it ends ' --to -1
+report latency "$T/t" --csv --tid 1 --from 0 --to +1s >/dev/null || fail "the whole trace as a part"
+[ ! -s "$T/said" ] || { cat "$T/said"; fail "the whole trace as a part: a warning"; }
+status=0
+report latency "$T/t" --from +2ns --to +1ns >"$T/got" || status=$?
+[ $status = 1 ] && grep -q -- '--from is later than --to' "$T/said" || { cat "$T/said"; fail "--from after --to: status $status"; }

@@ -218,6 +218,42 @@ bool filter_name(const struct filter *f, const char *name)
 	return f->ncomms == 0;
 }
 
+/* The options that choose threads select none: a mistake, more often than not. */
+static void warn_of_none(struct filter *f, const struct source *source)
+{
+	const struct {
+		const char *option;
+		size_t n;
+	} given[] = {{"--tid", f->ntids},
+		     {"--pid", f->npids},
+		     {"--comm", f->ncomms},
+		     {"--loom", f->nlooms}};
+	char options[64] = "";
+
+	for (size_t i = 0; i < source->trace.nstreams; i++)
+		if (f->streams[i])
+			return;
+	for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++)
+		if (given[i].n)
+			snprintf(options + strlen(options), sizeof(options) - strlen(options),
+				 "%s%s", *options ? " and " : "", given[i].option);
+	if (!*options)
+		return;
+	log_warn("%s has no thread for %s (ovni-info lists its threads)", source->trace.path,
+		 options);
+	f->none = true;
+}
+
+void filter_check_part(const struct filter *f, const struct source *source, int64_t first,
+		       int64_t last)
+{
+	if (f->first <= last && f->last >= first)
+		return;
+	log_warn("%s has no event in the part of --from and --to: it ends %.6f s after its first "
+		 "event",
+		 source->trace.path, (double)clock_distance(first, last) / 1e9);
+}
+
 int filter_start(struct filter *f, const struct source *source, bool *active)
 {
 	size_t n = source->trace.nstreams;
@@ -234,6 +270,7 @@ int filter_start(struct filter *f, const struct source *source, bool *active)
 		f->streams[i] = filter_ids(f, owner->pid, owner->tid) &&
 				among_looms(f, owner->loom) && filter_name(f, owner->name);
 	}
+	warn_of_none(f, source);
 	if (f->from.relative || f->to.relative)
 		(void)source_start(source, &start); /* without events nothing is compared */
 	f->first = INT64_MIN;
@@ -244,6 +281,10 @@ int filter_start(struct filter *f, const struct source *source, bool *active)
 	err = f->to.given ? moment_clock(&f->to, &source->trace, start, &f->last) : 0;
 	if (err)
 		return err;
+	if (f->first > f->last) {
+		log_error("%s: --from is later than --to", source->trace.path);
+		return -EINVAL;
+	}
 	*active = f->npatterns || f->nlooms || f->ncomms || f->ntids || f->npids || f->from.given ||
 		  f->to.given;
 	return 0;

@@ -30,6 +30,7 @@ struct filter {
 	/* filter_start(): */
 	struct event_map *seen; /* 1: no, 2: yes */
 	bool *streams;		/* of the source */
+	bool none;		/* no stream is selected, and a warning says so */
 	int64_t first, last;	/* clocks, both included */
 };
 
@@ -47,10 +48,13 @@ int filter_add_pid(const struct cli_option *option, const char *text, void *to);
 int filter_add_loom(const struct cli_option *option, const char *text, void *to);
 int filter_add_comm(const struct cli_option *option, const char *text, void *to);
 
-/* Selects the streams; *active: the filter excludes something. Returns 0 or -errno after one
- * message. */
+/* Selects the streams, and warns if there are none; *active: the filter excludes something. Returns
+ * 0 or -errno after one message, as for a part that ends before it begins. */
 int filter_start(struct filter *filter, const struct source *source, bool *active)
 	__attribute__((warn_unused_result));
+/* Warns if the part of the trace has none of its events, which are from `first` to `last`. */
+void filter_check_part(const struct filter *filter, const struct source *source, int64_t first,
+		       int64_t last);
 void filter_free(struct filter *filter);
 
 bool filter_mcv(struct filter *filter, uint32_t mcv);

@@ -83,6 +83,8 @@ static int choose_thread(const struct report *report, uint32_t *stream)
 		*stream = (uint32_t)(leader - owners);
 		return 0;
 	}
+	if (report->filter->none)
+		return -EINVAL; /* after a warning */
 	if (!selected)
 		log_error("%s has no such thread", report->source->trace.path);
 	else

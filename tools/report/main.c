@@ -408,6 +408,8 @@ static int run_walk(struct report *report, const struct options *options)
 	walked = intervals_walk(&intervals, report->source, &kind->listener, report);
 	/* of a damaged trace, the part before the damage */
 	report->damaged = walked;
+	if (intervals.threads)
+		filter_check_part(report->filter, report->source, intervals.first, intervals.last);
 	if (intervals.threads && kind->rows) {
 		err = kind->rows(report);
 		if (!err)
