@@ -188,3 +188,56 @@ import json
 (thread,) = json.load(open("got"))["threads"]
 assert (thread["unknown_ns"], thread["asleep_ns"], thread["life_ns"]) == (10**8, 3 * 10**8, 10**9), thread
 END
+
+# A lock with its owner (--why=lock): the worker waits 305 ms for the holder, which sleeps 290 ms of it in
+# clock_nanosleep, runs 10 ms and waits 5 ms for its CPU; two others wait for a lock of the kernel that the
+# worker has, 40 and 60 ms.
+make_trace owner <<'END'
+thread n 1 1 bpf.name="holder" bpf.session.locks=true bpf.session.machine="x86_64"
+0 OHx i32:0 i32:-1 u64:0
+10000000 OHp u16:1 i32:0 u16:230
+300000000 OHw i32:-2
+305000000 OHr
+1000000000 OHe
+thread n 1 2 bpf.name="worker" bpf.futexes=[{"address":"16","from":"6000000","name":"pool_lock"}]
+0 OHx i32:1 i32:-1 u64:0
+5000000 OHp u16:1 i32:0 u16:202 u64:16
+310000000 OHw i32:1 i32:1
+310000000 OHr
+1000000000 OHe
+thread n 5 5 bpf.name="writer"
+0 OHx i32:2 i32:-1 u64:0
+400000000 OHp u16:2 i32:0 u16:1 u64:0x8000000000000abc
+440000000 OHw i32:2 i32:2
+440000000 OHr
+1000000000 OHe
+thread n 5 6 bpf.name="other"
+0 OHx i32:3 i32:-1 u64:0
+500000000 OHp u16:2 i32:0 u16:1 u64:0x8000000000000abc
+560000000 OHw i32:2 i32:2
+560000000 OHr
+1000000000 OHe
+END
+COLUMNS=400 report owner >got || fail "the overview of owners"
+grep -q '1\. worker (2) waited 305.000 ms (1 time) for the lock pool_lock, which holder (1) had; meanwhile that thread slept 290.000 ms (290.000 ms at once in clock_nanosleep), ran 10.000 ms and waited 5.000 ms for a CPU$' got &&
+	grep -q '^ *ovni-report locks --pid 1 owner$' got || fail "the finding of the lock"
+grep -q 'writer (5): its threads waited 100.000 ms (2 times) for the kernel lock abc, which worker (2) had; meanwhile that thread slept 0 ns, ran 100.000 ms and waited 0 ns for a CPU$' got ||
+	fail "the finding of the kernel lock"
+grep -q '^not recorded:.*locks' got && fail "the locks are said not to be recorded"
+report owner --json >got || fail "the JSON of owners"
+python3 - <<'END' || fail "the numbers of owners"
+import json
+found = [f for f in json.load(open("got"))["findings"] if f["kind"] == "owner"]
+lock = found[0]
+assert [lock["numbers"][k] for k in ("time_ns", "count", "most_ns", "most_at", "run_ns", "wait_ns", "asleep_ns", "call_ns")] == \
+    [305000000, 1, 305000000, 310000000, 10000000, 5000000, 290000000, 290000000], lock
+assert (lock["lock"], lock["call"]) == ("pool_lock", "clock_nanosleep") and len(found) == 2, found
+END
+# A part of it: 100 ms from 200 ms on.
+report owner --from +200ms --to +300ms --json >got || fail "a part of owners"
+python3 - <<'END' || fail "the numbers of a part"
+import json
+(lock,) = [f for f in json.load(open("got"))["findings"] if f["kind"] == "owner"]
+n = lock["numbers"]
+assert (n["time_ns"], n["asleep_ns"], n["run_ns"], n["wait_ns"]) == (100000000, 100000000, 0, 0), lock
+END

@@ -3,7 +3,8 @@
 #
 # The futexes of a program have names: variables, parts of them, the heap, stacks, and shared memory, as
 # the program and nm say; in ovni-report locks, blocked and why, in Paraver, in a cut trace, and in the parts
-# of a rotation. With --why=none there are none.
+# of a rotation. The overview names the lock, its owner, and the call in which that sleeps. With --why=none
+# there are no names.
 # needs: root
 set -u
 cd "$T" || exit 1
@@ -46,6 +47,16 @@ for kind, line in places.items():
         check(times == row["total"], kind, "waits", times, "not", row["total"])
     if owners == "yes":
         check(row["owner"] == line["holder"], kind, "owner", row)
+# the overview: the three longest, with what the holder did meanwhile
+found = [f for f in ran()["findings"] if f["kind"] == "owner"] if owners == "yes" else []
+check(owners != "yes" or len(found) == 3, len(found), "findings of locks")
+totals = {r["object"]: r for r in locks.values()}
+for f in found:
+    n, row = f["numbers"], totals[f["lock"]]
+    check(n["time_ns"] == row["total"] and n["count"] == row["waits"], f["text"], row)
+    check(n["asleep_ns"] + n["run_ns"] + n["wait_ns"] == n["time_ns"], "does not add up:", f["text"])
+    check(f["by"]["tid"] == row["owner"] and f.get("call") == "clock_nanosleep", f)
+    check(n["call_ns"] >= 290_000_000, "the holder slept only", n["call_ns"], f["text"])
 print(f"{name}: {len(places)} locks with names")
 sys.exit(verdict())
 E

@@ -55,7 +55,8 @@ struct words {
 		cost[DURATION_TEXT];
 	char where[32]; /* "on CPU 1", or "there" */
 	char *who, *other;
-	char *call; /* "; 1.204 s of it in fsync(3 = /data)", or "" */
+	char *call;		     /* "; 1.204 s of it in fsync(3 = /data)", or "" */
+	char at_once[DURATION_TEXT]; /* the time in that call */
 };
 
 /* True for the kinds of wait_text(). */
@@ -177,16 +178,41 @@ static char *quota_text(const char *cgroup, const struct words *w)
 			 named ? cgroup : "its cgroup", above, w->time, w->of);
 }
 
+static const char inversion_text[] = ": a priority inversion, if that CPU went to threads of lower "
+				     "priority than those that slept "
+				     "(priorities are not recorded)";
+
+/* The waits for a lock, and what its owner did meanwhile. */
+static char *owner_text(const struct finding *finding, const struct words *w)
+{
+	const int64_t *n = finding->numbers;
+	uint64_t count = (uint64_t)n[NUMBER_COUNT];
+	bool several = finding->who.kind != PARTY_THREAD;
+	bool kernel = !strncmp(finding->lock, "kernel lock ", 12);
+	bool inversion = n[NUMBER_WAIT] > n[NUMBER_RUN] && n[NUMBER_WAIT] > n[NUMBER_SLEEP];
+	char *call = strdup(""), *text = NULL;
+
+	if (finding->call) {
+		free(call);
+		call = xasprintf(" (%s at once in %s)", w->at_once, finding->call);
+	}
+	if (call)
+		text = xasprintf("%s%s %s (%" PRIu64 " %s) for the %s%s, which %s had; meanwhile "
+				 "that thread slept %s%s, ran %s and waited %s for a CPU%s",
+				 w->who, several ? ": its threads waited" : " waited", w->time,
+				 count, plural(count, "time", "times"), kernel ? "" : "lock ",
+				 finding->lock, w->other, w->asleep, call, w->run, w->wait,
+				 inversion ? inversion_text : "");
+	free(call);
+	return text;
+}
+
 static char *sentence_of(const struct overview *o, const struct finding *finding,
 			 const struct words *w)
 {
 	const int64_t *n = finding->numbers;
 	uint64_t threads = (uint64_t)n[NUMBER_THREADS], count = (uint64_t)n[NUMBER_COUNT];
-	const char *inversion =
-		finding->kind == FINDING_INVERSION
-			? ": a priority inversion, if that CPU went to threads of lower priority "
-			  "than those that slept (priorities are not recorded)"
-			: "";
+	const char *inversion = finding->kind == FINDING_INVERSION ? inversion_text : "";
 
 	switch (finding->kind) {
 	case FINDING_QUOTA:
@@ -217,6 +243,8 @@ static char *sentence_of(const struct overview *o, const struct finding *finding
 				 "waited %s for a CPU%s",
 				 w->other, w->time, count, plural(count, "time", "times"), w->by,
 				 w->asleep, w->run, w->wait, inversion);
+	case FINDING_OWNER:
+		return owner_text(finding, w);
 	case FINDING_LATE_RANK:
 		return xasprintf("%s spent %s in MPI, most of it in %s; meanwhile %s, outside of "
 				 "MPI, computed for %s and waited %s for a CPU",
@@ -255,6 +283,7 @@ char *finding_text(const struct overview *o, const struct finding *finding)
 	char *text = NULL, part[DURATION_TEXT];
 
 	duration_words(part, n[NUMBER_CALL]);
+	memcpy(w.at_once, part, sizeof(part));
 	w.call = finding->call ? xasprintf("; %s of it in %s", part, finding->call) : strdup("");
 	duration_words(w.of, n[NUMBER_OF]);
 	duration_words(w.time, n[NUMBER_TIME]);
@@ -327,6 +356,7 @@ char *finding_command(const struct overview *o, const struct finding *finding)
 		[FINDING_RANK_IMBALANCE] = "why --by rank",
 		[FINDING_LOCK] = "func --by thread",
 		[FINDING_INVERSION] = "func --by thread",
+		[FINDING_OWNER] = "locks",
 		[FINDING_LATE_RANK] = "func --by rank",
 		[FINDING_IO] = "why",
 		[FINDING_BLOCKED] = "why",
@@ -349,7 +379,7 @@ char *finding_command(const struct overview *o, const struct finding *finding)
 	if (finding->kind == FINDING_STEAL || finding->kind == FINDING_RANK_IMBALANCE ||
 	    finding->kind == FINDING_LATE_RANK)
 		text = xasprintf("ovni-report %s%s %s", report, part, path);
-	else if (party->kind == PARTY_THREAD)
+	else if (party->kind == PARTY_THREAD && finding->kind != FINDING_OWNER)
 		text = xasprintf("ovni-report %s --tid %" PRId64 "%s %s", report, owner->tid, part,
 				 path);
 	else

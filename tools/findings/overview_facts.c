@@ -47,7 +47,7 @@ char *overview_notes(const struct overview *o)
 	return xasprintf("not recorded: %s%s%s%sthe time of interrupts and of the kernel (it "
 			 "counts as run time)",
 			 o->others ? "threads outside of the target (-a), " : "",
-			 threads && !f->locks ? "mutexes (--api pthread), " : "",
+			 threads && !f->locks ? "locks (--why=lock), " : "",
 			 ranks && !f->mpi ? "MPI (--api mpi), " : "",
 			 threads && !f->openmp ? "OpenMP (--api openmp), " : "");
 }
@@ -177,6 +177,11 @@ struct finding_place finding_place(const struct overview *o, const struct findin
 	if (party->kind == PARTY_CPU) {
 		place.begin = clock_distance(f->start, f->first);
 		place.end = clock_distance(f->start, f->last);
+	} else if (finding->kind == FINDING_OWNER) {
+		place.stream = finding->waiter;
+		place.end = finding->numbers[NUMBER_MOST_AT];
+		place.begin = clock_distance(finding->numbers[NUMBER_MOST], place.end);
+		place.exact = true;
 	} else if (finding_has(finding, NUMBER_MOST_AT)) {
 		place_wait(f, finding, &place);
 	} else if (finding->kind == FINDING_QUOTA) {

@@ -65,6 +65,8 @@ static void put_findings(struct json *doc, const struct overview *o)
 					     finding->numbers[number]);
 		if (finding->call)
 			json_put_string(node, "call", finding->call);
+		if (finding->lock)
+			json_put_string(node, "lock", finding->lock);
 		json_put_string(node, "text", text ? text : "");
 		json_put_string(node, "command", command ? command : "");
 		free(text);

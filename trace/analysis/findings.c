@@ -22,6 +22,7 @@ const char *const finding_names[FINDING_KINDS] = {
 	[FINDING_IMBALANCE] = "imbalance",
 	[FINDING_RANK_IMBALANCE] = "rank-imbalance",
 	[FINDING_LOCK] = "lock",
+	[FINDING_OWNER] = "owner",
 	[FINDING_INVERSION] = "inversion",
 	[FINDING_LATE_RANK] = "late-rank",
 	[FINDING_IO] = "io",
@@ -111,6 +112,7 @@ static int init(struct findings *f, const struct source *source)
 		f->threads[i].cpu = CPU_NONE;
 		f->state->holder_of[i] = NO_STREAM;
 		f->state->threads[i].started = INTERVAL_UNKNOWN;
+		f->state->threads[i].owner = NO_STREAM;
 		f->state->threads[i].released = INTERVAL_UNKNOWN;
 		if (add_process(f, (uint32_t)i))
 			goto no_memory;
@@ -132,6 +134,8 @@ void findings_fini(struct findings *f)
 		free(s->classes);
 		free(s->marks);
 		free(s->holders);
+		free(s->owned);
+		hash_free(&s->owned_at);
 		free(s->holder_of);
 		free(s->ranks);
 		free(s->rank_of);
@@ -143,8 +147,10 @@ void findings_fini(struct findings *f)
 	culprits_fini(&f->culprits);
 	thread_times_fini(&f->times);
 	blocked_fini(&f->blocked);
-	for (size_t i = 0; i < f->n; i++)
+	for (size_t i = 0; i < f->n; i++) {
 		free(f->list[i].call);
+		free(f->list[i].lock);
+	}
 	cpu_times_fini(&f->cpus);
 	free(f->processes);
 	free(f->threads);
@@ -183,6 +189,7 @@ static int take_metadata(struct findings *f, uint32_t stream, const struct json 
 	const struct json *cpu = json_first(json_get(meta, "bpf.session.cpus"));
 
 	take_session(f->state, json_get(meta, "bpf.session"));
+	f->state->owners |= json_bool(json_get(meta, "bpf.session.locks"));
 	f->threads[stream].kernel = json_bool(json_get(meta, "bpf.kernel_thread"));
 	if (process->recorder && json_get(meta, "bpf.command"))
 		process->words = words_key(json_get(meta, "bpf.command"));
@@ -285,6 +292,12 @@ static int take_state(struct findings *f, const struct intervals *intervals, uin
 	thread_times_step(&f->times, intervals, stream, ev);
 	if (f->times.threads[stream].use == from)
 		return 0;
+	if (f->state->threads[stream].owner != NO_STREAM)
+		err = findings_end_owned(f, intervals, stream, ev->clock);
+	if (err)
+		return err;
+	if (f->state->owners && ev->value == (ev->model == 'K' ? 'O' : 'p'))
+		findings_begin_owned(f, intervals, stream, ev);
 	return take_use(f, stream, ev->clock, from, intervals->walk.threads[stream].cpu);
 }
 
@@ -448,7 +461,8 @@ static void find_cpus(struct findings *f)
 static int find_in_group(struct findings *f, const struct group *group)
 {
 	static int (*const finders[])(struct findings *, const struct group *) = {
-		findings_of_waits, findings_of_sums, findings_of_imbalance, findings_of_locks};
+		findings_of_waits, findings_of_sums, findings_of_imbalance, findings_of_locks,
+		findings_of_owners};
 	int err;
 
 	if (f->processes[group->process].recorder)
@@ -602,6 +616,7 @@ static int read_metadata(struct findings *f)
 	}
 	findings_sort_marks(f->state);
 	find_recorder(f);
+	f->locks = f->state->owners;
 	find_targets(f);
 	return findings_list_ranks(f);
 }

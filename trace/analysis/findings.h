@@ -52,6 +52,7 @@ enum finding_kind {
 	FINDING_IMBALANCE,   /* threads of a team work unequally */
 	FINDING_RANK_IMBALANCE,
 	FINDING_LOCK,	   /* a mutex was held while others slept on it */
+	FINDING_OWNER,	   /* the same, by the recorded owner of a lock (--why=lock) */
 	FINDING_INVERSION, /* the holder waited for a CPU meanwhile */
 	FINDING_LATE_RANK, /* ranks were in MPI while another one was not */
 	FINDING_IO,	   /* asleep, waiting for I/O */
@@ -96,8 +97,10 @@ struct finding {
 	bool target;  /* is about the target */
 	struct finding_party who, by;
 	int64_t numbers[NUMBERS];
-	uint32_t has; /* bits of the numbers */
-	char *call;   /* of an uninterruptible sleep: "fsync(3 = /data)"; NULL: not known */
+	uint32_t has;	 /* bits of the numbers */
+	char *call;	 /* of an uninterruptible sleep: "fsync(3 = /data)"; NULL: not known */
+	char *lock;	 /* FINDING_OWNER: its name, or its address */
+	uint32_t waiter; /* the same: stream of the longest wait */
 };
 
 /* Parties that may have the CPU for which a thread waits. */
@@ -175,7 +178,7 @@ struct findings {
 	struct cpu_steal *steal; /* empty: not known */
 	size_t nsteal;
 	bool targets;		      /* some processes are the target of a recording with others */
-	bool locks;		      /* the trace has the marks of --api pthread */
+	bool locks;		      /* the trace has the marks of --api pthread, or owners */
 	bool mpi;		      /* events of the model mpi */
 	bool openmp;		      /* events of the model openmp */
 	bool part;		      /* only a part of the recording counts */

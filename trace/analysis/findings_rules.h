@@ -40,6 +40,11 @@ struct thread_walk {	     /* of one thread; two lines of the cache */
 	int64_t idle_since; /* run time when the waiting began */
 	bool microtask;	    /* executed one: is in the team */
 
+	/* the present sleep on a lock: */
+	uint32_t owner; /* stream; NO_STREAM: none */
+	int64_t owned_since;
+	struct times owner_times; /* then */
+
 	/* marks of --api pthread */
 	int64_t released; /* clock of the end of its last release */
 	unsigned held;
@@ -63,7 +68,11 @@ struct findings_state { /* of the walk */
 	struct holder *holders;
 	size_t nholders;
 	uint32_t *holder_of; /* index in holders, of each stream */
-	struct rank *ranks;  /* sorted by rank; NULL: none, or too many */
+	bool owners;	     /* the recording has the owners of locks */
+	struct owned *owned;
+	size_t nowned;
+	struct hash owned_at;
+	struct rank *ranks; /* sorted by rank; NULL: none, or too many */
 	size_t nranks;
 	uint32_t *rank_of;		   /* index in ranks, of each process */
 	const struct intervals *intervals; /* of the walk */
@@ -152,6 +161,16 @@ int findings_end_lock_sleep(struct findings *f, const struct intervals *interval
 			    int64_t clock, int32_t waker);
 void findings_take_mark(struct findings *f, uint32_t stream, const struct event *ev);
 int findings_of_locks(struct findings *f, const struct group *group);
+
+/* findings_owners.c */
+
+/* A thread falls asleep in a call; a thread with an owner (thread_walk.owner) sleeps no longer. The
+ * times of findings are those up to this event. */
+void findings_begin_owned(struct findings *f, const struct intervals *intervals, uint32_t stream,
+			  const struct event *ev);
+int findings_end_owned(struct findings *f, const struct intervals *intervals, uint32_t stream,
+		       int64_t clock);
+int findings_of_owners(struct findings *f, const struct group *group);
 
 /* findings_ranks.c */
 
