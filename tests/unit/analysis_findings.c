@@ -813,10 +813,13 @@ static void the_command_of_this_recorder(void **state)
 	int sink = thread(12, 12, "sink", "\"parent\":10,", "");
 	int other = thread(6, 6, "ovni-bpf", "\"command\":[\"ovni-bpf\",\"-a\",\"y\"],", "");
 	int child = thread(60, 60, "child", "\"parent\":6,", "");
+	int reader = thread(7, 7, "ovni-elf", "\"parent\":5,", ""); /* of the recorder */
 
 	(void)state;
 	begin(own, 0, 0);
 	end(own, 1);
+	begin(reader, 3, 0);
+	end(reader, 4);
 	begin(other, 1, 0);
 	end(other, 2);
 	begin(child, 2, 0);

@@ -71,6 +71,12 @@ static struct hash_key process_key(const char *loom, int64_t pid)
 	return (struct hash_key){.a = text_key(loom), .b = (uint64_t)pid};
 }
 
+/* ovni-bpf itself, or its process that reads an ELF file (user/elf/elf_child.c). */
+static bool is_recorder(const char *name)
+{
+	return name && (!strcmp(name, "ovni-bpf") || !strcmp(name, "ovni-elf"));
+}
+
 static int add_process(struct findings *f, uint32_t stream)
 {
 	const struct owner *owner = &f->source->owners[stream];
@@ -86,8 +92,7 @@ static int add_process(struct findings *f, uint32_t stream)
 		*process = (struct process_use){.stream = stream,
 						.rank = owner->rank,
 						.nranks = -1,
-						.recorder = owner->name &&
-							    !strcmp(owner->name, "ovni-bpf")};
+						.recorder = is_recorder(owner->name)};
 		*at = (uint32_t)(process - f->processes);
 	}
 	f->threads[stream].process = *at;
@@ -596,7 +601,8 @@ static void find_targets(struct findings *f)
 				break;
 			at = findings_parent(f, at);
 		}
-		f->processes[p].target = at != p && at != HASH_NONE && f->processes[at].started;
+		f->processes[p].target = at != p && at != HASH_NONE && f->processes[at].started &&
+					 !f->processes[p].recorder;
 		f->targets |= f->processes[p].target;
 	}
 }

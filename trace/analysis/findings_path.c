@@ -22,6 +22,8 @@ static uint32_t find_root(const struct findings *f)
 	for (uint32_t p = 0; p < f->nprocesses; p++) {
 		uint32_t parent = findings_parent(f, p);
 
+		if (f->processes[p].recorder)
+			continue;
 		if (f->targets ? parent == HASH_NONE || !f->processes[parent].started
 			       : parent != HASH_NONE)
 			continue;
