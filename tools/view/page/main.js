@@ -105,7 +105,7 @@ class View {
 			const colour = this.painter.colours[state];
 			swatch.style.background = state === UNKNOWN || state === REPAIRED
 				? 'repeating-linear-gradient(' + (state === UNKNOWN ? -45 : 45) + 'deg, ' + colour + ' 0 2px, transparent 2px 5px)' : colour;
-			item.append(swatch, name + ({ [RUNNABLE]: ': waits for a CPU', [UNKNOWN]: ', or events lost' }[state] || ''));
+			item.append(swatch, name + ({ [RUNNABLE]: ': waits for a CPU', [UNKNOWN]: ' or lost' }[state] || ''));
 			return item;
 		}));
 		node.append('CPU rows: colour by thread, height by use');

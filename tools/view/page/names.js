@@ -4,7 +4,7 @@
  * Text from a trace goes through shown(), and only into textContent and fillText.
  */
 const CLASSES = ['running', 'runnable', 'throttled', 'asleep', 'asleep: I/O', 'asleep: uninterruptible',
-	'stopped', 'unknown', 'unknown: a switch is missing'];
+	'stopped', 'unknown', 'switch missing'];
 const [RUNNING, RUNNABLE, THROTTLED, ASLEEP, IO, BLOCKED, STOPPED, UNKNOWN, REPAIRED] = CLASSES.keys();
 const THIN = [ASLEEP, IO, BLOCKED, STOPPED];
 const COLOURS = {
