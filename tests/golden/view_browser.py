@@ -144,6 +144,13 @@ def look_at_small(browser):
         }
         return found;""")
     check("the slopes of hatches", slopes == [[True, False], [False, True]], slopes)
+    # time without detail
+    browser.run("view.meta.detail.last = 9.6e6; view.draw()")
+    check("time without detail is grey", look.pixel(9.8 * ms, "c3") == (0xd7, 0xdc, 0xe2) != look.pixel(9.4 * ms, "c3"), look.pixel(9.8 * ms, "c3"))
+    for key in "c3", "t9", "runnable":
+        look.click(9.8 * ms, key)
+        check("and has a sentence", "The page has no detail of this time" in look.panel(), look.panel())
+    browser.run("view.meta.detail.last = view.end; view.draw()")
     # a chosen thread stands out on the CPUs
     colours = [browser.run("view.chosenRow = arguments[0]", key) or look.pixel(4 * ms, "c0", 5) for key in (None, "t8", "t7")]
     check("a chosen thread is in its colour on a CPU, others are pale", colours[0] == colours[1] != colours[2] and sum(colours[2]) > sum(colours[0]), colours)

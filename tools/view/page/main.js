@@ -244,7 +244,7 @@ class View {
 			this.panel.clear(element('p', 'Select a thread, or a run or a wait of it: c shows why it came to its end no sooner.'));
 			return;
 		}
-		const life = stayBefore(model, row.id, Infinity), span = chosen && chosen.kind !== 'blank' && this.extent(chosen);
+		const life = stayBefore(model, row.id, Infinity), span = chosen && chosen.kind !== 'blank' && chosen.kind !== 'outside' && this.extent(chosen);
 		let [from, to] = given ? given.times : marks.length === 2 ? [Math.min(...marks), Math.max(...marks)]
 			: [meta.detail.first, span ? span.end : Infinity];
 		to = Math.min(to, life ? life.end : 0);
@@ -349,10 +349,11 @@ class View {
 		const total = LEFT + this.width, rows = this.visible().map((row) => ({ ...row, y: row.y - top }));
 		context.fillStyle = painter.paper;
 		context.fillRect(0, 0, total, this.height);
-		for (const row of rows) {
-			context.fillStyle = painter.line;
+		context.fillStyle = painter.line;
+		for (const [from, to] of [[0, this.meta.detail.first], [this.meta.detail.last, this.meta.end]]) /* without detail */
+			context.fillRect(LEFT + (from - this.t0) * scale, 0, (to - from) * scale, this.height);
+		for (const row of rows)
 			context.fillRect(0, row.y + row.height - 1, total, 0.5);
-		}
 		const chosen = this.rowOf.get(this.chosenRow);
 		painter.paint(context, rows, this.t0, scale, LEFT, chosen && chosen.kind === 'thread' ? chosen.id : undefined);
 		for (const row of rows)
@@ -508,7 +509,7 @@ class View {
 			context.lineWidth = 2;
 			context.strokeRect(x0 - 1, y, Math.max(x1 - x0, 1) + 2, height);
 		};
-		if (['call', 'value', 'count', 'blank'].includes(what.kind))
+		if (['call', 'value', 'count', 'blank', 'outside'].includes(what.kind))
 			return;
 		const { begin, end, thread, cpu } = this.extent(what);
 		outline(yOf('thread', thread), begin, end, ROW);
@@ -592,11 +593,13 @@ class View {
 		return this.visible().find((row) => at >= row.y && at < row.y + row.height);
 	}
 
-	/* What is at a point of the canvas: {kind: run, stay, call, value, count, gap, idle or blank}, or undefined. */
+	/* What is at a point of the canvas: {kind: run, stay, call, value, count, gap, idle, blank or outside}, or undefined. */
 	at(x, y) {
 		const row = this.rowAt(y), { model } = this, { gaps } = model, t = this.timeAt(x), reach = 2 / this.scale;
 		if (!row || x < LEFT || row.kind === 'head')
 			return undefined;
+		if (t >= 0 && t < this.meta.detail.first || t > this.meta.detail.last && t <= this.meta.end)
+			return { kind: 'outside', [row.kind]: row.id, begin: t, end: t };
 		for (let i = 0; i < gaps.n; i++)
 			if (t >= gaps.begin[i] - reach && t < gaps.end[i] + reach && (row.kind === 'cpu' ? gaps.what[i] : gaps.thread[i]) === row.id)
 				return { kind: 'gap', i };
@@ -960,17 +963,16 @@ function listen(view) {
 
 /* W, A, S and D work as long as they are held. */
 function hold(view, key) {
-	const step = () => {
+	const step = (share) => {
 		if (!view.held.has(key))
 			return;
-		move(view, key, 0.03);
-		requestAnimationFrame(step);
+		move(view, key, share);
+		requestAnimationFrame(() => step(0.03));
 	};
-	if (!view.held.has(key)) {
-		view.held.add(key);
-		move(view, key, 0.12);
-		requestAnimationFrame(step);
-	}
+	if (view.held.has(key))
+		return;
+	view.held.add(key);
+	step(0.12);
 }
 
 function move(view, key, share) {

@@ -69,7 +69,8 @@ class Panel {
 	/* The sentence of what is under the pointer, or selected, as paragraphs. */
 	sentences(what) {
 		const say = { run: this.run, stay: this.stay, call: this.call, gap: this.gap, idle: this.idle, value: this.value,
-			count: this.count, blank: ({ thread, begin }) => this.blank(thread, begin) };
+			count: this.count, blank: ({ thread, begin }) => this.blank(thread, begin),
+			outside: () => [this.paragraph(['The page has no detail of this time: ovni-view --from and --to choose another part.'])] };
 		return say[what.kind].call(this, what);
 	}
 
