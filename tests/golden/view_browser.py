@@ -533,6 +533,9 @@ def look_at_paths(browser):
     browser.keys("/")
     browser.keys("epoll")
     check("the search finds a sleep from the begin on", re.search(r"epoll_wait\(4\)\s*sleeps in a system call\s*1 sleep\s*150.02 us", look.panel()), look.panel())
+    browser.keys("\ue003" * 5 + "(") # Backspace
+    times = browser.run("return Array.from(document.querySelectorAll('#panel tr'), (row) => row.lastChild.textContent).slice(1)")
+    check("the hit of most time stands first", times == ["150.02 us", "139.95 us"], times)
     # the table of the part in sight, of all threads and of the chosen one
     look = Look(browser, "turns")
     browser.run("view.chooseRow('t', 4)")

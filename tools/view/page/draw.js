@@ -274,11 +274,13 @@ class Painter {
 		context.textBaseline = 'middle';
 		for (const [x0, x1, y, thread] of labels) {
 			const most = Math.floor((x1 - x0 - 6) / 6.5), name = shown(this.model.meta.threads[thread].name || '');
+			context.fillStyle = this.paper; /* between runs of one colour */
+			context.fillRect(left + x0, y + 2, x0 > 0 ? 1 : 0, ROW - 4);
 			if (most < 3 || !name)
 				continue;
 			context.fillStyle = this.lit === undefined || this.lit === thread ? inkOn(this.hues[thread]) : this.dim;
 			/* the end of a name has its number */
-			context.fillText(name.length > most && most > 5 ? cut(name, most - 2) + name.slice(-2) : cut(name, most), left + x0 + 3, y + ROW / 2);
+			context.fillText(name.length > most && most > 5 && /\d$/.test(name) ? cut(name, most - 2) + name.slice(-2) : cut(name, most), left + x0 + 3, y + ROW / 2);
 		}
 	}
 

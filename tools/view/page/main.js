@@ -976,10 +976,8 @@ function hold(view, key) {
 }
 
 function move(view, key, share) {
-	if (key === 'w')
-		view.zoom(1 - share, view.pointer.x);
-	else if (key === 's')
-		view.zoom(1 + share, view.pointer.x);
+	if (key === 'w' || key === 's')
+		view.zoom(key === 'w' ? 1 - share : 1 + share, view.pointer.x);
 	else
 		view.pan(key === 'a' ? -share : share);
 }

@@ -391,7 +391,7 @@ class Panel {
 			if (total[2] < 0 || ns > model.calls.end[total[2]] - model.calls.begin[total[2]])
 				total[2] = i;
 		}
-		for (const [id, [n, sum, longest]] of totals)
+		for (const [id, [n, sum, longest]] of [...totals].sort((a, b) => b[1][1] - a[1][1]))
 			if (longest >= 0)
 				rows.push([[cut(shown(meta.functions[id].label)), () => this.view.choose({ kind: 'call', i: longest }, true)],
 					cut(shown(meta.functions[id].title)), counted(n, 'call'), duration(sum)]);
@@ -403,7 +403,7 @@ class Panel {
 			if (!longest || end - begin > longest.end - longest.begin)
 				total.longest = { kind: 'stay', thread, use, begin, end };
 		});
-		for (const [id, { n, sum, longest }] of calls)
+		for (const [id, { n, sum, longest }] of [...calls].sort((a, b) => b[1].sum - a[1].sum))
 			if (n)
 				rows.push([[cut(shown(meta.sleep_calls[id - 1])), () => this.view.choose(longest, true)], 'sleeps in a system call', counted(n, 'sleep'), duration(sum)]);
 		this.clear(this.paragraph([rows.length + ' found for "' + cut(shown(text)) + '"'
