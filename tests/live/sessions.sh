@@ -33,6 +33,7 @@ expect "it has no terminal" [ "$(awk '{ print $7 }' "/proc/$pid/stat")" = 0 ]
 expect "it keeps no directory busy" [ "$(readlink "/proc/$pid/cwd")" = / ]
 try 1 'already running' session start $n-a -a
 try 0 'keeps +flight recorder' session status $n-a
+session status $n-a --json | grep -q '"threads"' && complain "a flight recorder counts threads that it has not looked for"
 agree() { # NAME: what both tell of it is the same
 	{ session list --json && session status "$1" --json; } 2>/dev/null | python3 -c '
 import json, sys

@@ -728,7 +728,9 @@ static void send_status(struct recorder *r, unsigned client)
 	json_put_real(status, "seconds", (double)(clock_now() - r->t0) / 1e9);
 	json_put_int(status, "records", (int64_t)atomic_load(&r->drain.records));
 	json_put_int(status, "events", (int64_t)atomic_load(&r->drain.events));
-	json_put_int(status, "threads", (int64_t)atomic_load(&r->drain.streams));
+	/* a flight recorder makes its streams when it saves, a summary none */
+	if (r->options->mode == MODE_FULL && !r->options->last_bytes)
+		json_put_int(status, "threads", (int64_t)atomic_load(&r->drain.streams));
 	json_put_int(status, "bytes", (int64_t)sink_bytes(&r->sink));
 	json_put_int(status, "lost", (int64_t)event_counts_lost(&r->counts));
 	json_put_int(status, "traces", (int64_t)r->traces);
