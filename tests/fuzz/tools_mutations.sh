@@ -86,6 +86,8 @@ done
 # Damage to a file of options or of expected output is none to a run.
 find loom.* \( -name '*expected*' -o -name '*options*' -o -name 'README*' \) -delete
 chmod -R u+w .
+python3 -B "$S/tests/golden/efficiency_make.py" examples
+mv examples/B trace.ranks && mv examples/C trace.hybrid && rm -r examples
 # Each kind has its share, and traces with all evidence more than one.
 for n in 1 2 3 4; do
 	cp -R whole.made "whole.made$n"

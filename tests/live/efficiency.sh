@@ -4,7 +4,7 @@
 # ovni-report efficiency of an unmodified MPI program whose ranks work 1 : 1.5 : 2 : 2.5: the times of each rank are those that
 # it counted itself, and true load balance is the known 0.700. Under a CPU hog on the CPU of the ranks the load balance by wall
 # time is not, and the hog is named as the culprit of 90 % of the waits. With a CPU quota of 50 % the OS efficiency is near 0.5,
-# and the quota is the culprit. TALP, measuring the same run, has the same factors, if it is in $ORACLES.
+# and the quota is the culprit. With OpenMP the factors are those of a known example. TALP, measuring the same run, has the same factors, if it is in $ORACLES.
 # needs: root alone
 # long: needs MPI
 set -u
@@ -131,7 +131,67 @@ for p in process:
 E
 }
 
+# A hybrid program that is asleep instead of computing, so that its factors are known: with both runtimes of OpenMP, and TALP where
+# it knows the runtime. A busy machine makes sleeps longer: these bounds are wide.
+hybrid() { # gomp|llvm
+	local name=$1 preload=()
+	rm -rf "$name" dlb.json
+	[ "$name" = llvm ] && [ -e "$ORACLES/dlb/lib/libdlb_mpi.so" ] && preload=(-x LD_PRELOAD="$ORACLES/dlb/lib/libdlb_mpi.so"
+		-x DLB_ARGS="--ompt --talp --talp-summary=pop-metrics,process --talp-output-file=$PWD/dlb.json")
+	record_output "$name" --api mpi --api openmp -- "${launch[@]}" "${preload[@]}" -n 2 "./hybrid-$name" 100 6
+	"$B/bin/ovni-report" efficiency --json --model talp "$name" >"$name-talp.json" || complain "$name: --model talp"
+	efficiency "$name" <<E
+check(len(ranks) == 2 and [r["team"] for r in ranks] == [2, 2], "teams:", ranks)
+# in units: U 12 and 15, C and I 1 and 0 each, S 3 and 3, L 1 and 0, of 2 times 9 each
+ideal = {"parallel_efficiency": 27 / 36, "mpi_parallel_efficiency": 34 / 36, "mpi_load_balance": 34 / 36,
+         "mpi_communication_efficiency": 1, "openmp_parallel_efficiency": 27 / 34, "openmp_serial_efficiency": 28 / 34,
+         "openmp_load_balance": 27 / 28, "openmp_scheduling_efficiency": 1}
+for metric, value in ideal.items():
+    print("$name", metric, "example %.3f, ours %.3f" % (value, m[metric]))
+    check(abs(m[metric] - value) < 0.05, metric, "of the example", value, "ours is", m[metric])
+check(m["mpi_parallel_efficiency"] * m["openmp_parallel_efficiency"] - m["parallel_efficiency"] < 1e-5, "the product", m)
+for r in ranks:
+    t = r["times"]
+    parts = t["useful"] + t["mpi"] + t["idle_in_mpi"] + t["serial"] + t["imbalance"] + t["scheduling"]
+    check(parts == 2 * r["window"], "rank", r["rank"], "the parts are", parts, "of", 2 * r["window"])
+if ${#preload[@]}:
+    mine = json.load(open("$name-talp.json"))
+    dlb = json.load(open("dlb.json"))
+    t = dlb["Application"]["Global"]
+    # TALP's windows begin earlier and end later: there the master is useful, and the worker serial. On a busy machine that is much.
+    more = sum(p["elapsedTime"] for p in dlb["Process"]["Global"]) - sum(r["window"] for r in mine["ranks"])
+    ours = mine["times"]
+    u, c, l, d = (ours[k] for k in ("useful", "mpi", "imbalance", "scheduling"))
+    s = ours["serial"] + ours["idle_in_mpi"]
+    m = {"parallel_efficiency": u / (u + c + l + d + s), "openmp_parallel_efficiency": (u + c) / (u + c + l + d + s),
+         "openmp_serial_efficiency": (u + c) / (u + c + s), "openmp_load_balance": (u + c + s) / (u + c + s + l),
+         "openmp_scheduling_efficiency": (u + c + s + l) / (u + c + s + l + d)}
+    for metric, value in m.items():
+        check(abs(mine["metrics"][metric] - value) < 1e-5, "--model talp:", metric, mine["metrics"][metric], "its times give", value)
+    print("$name: TALP's windows are %.3f s longer, in all" % (more / 1e9))
+    u, s = u + more, s + more
+    m = {"parallel_efficiency": u / (u + c + l + d + s), "openmp_parallel_efficiency": (u + c) / (u + c + l + d + s),
+         "openmp_serial_efficiency": (u + c) / (u + c + s), "openmp_load_balance": (u + c + s) / (u + c + s + l),
+         "openmp_scheduling_efficiency": (u + c + s + l) / (u + c + s + l + d)}
+    u, c, l, d, s = (t[k] for k in ("usefulTime", "mpiTime", "ompLoadImbalanceTime", "ompSchedulingTime", "ompSerializationTime"))
+    theirs = {"parallel_efficiency": u / (u + c + l + d + s), "openmp_parallel_efficiency": (u + c) / (u + c + l + d + s),
+              "openmp_serial_efficiency": (u + c) / (u + c + s), "openmp_load_balance": (u + c + s) / (u + c + s + l),
+              "openmp_scheduling_efficiency": (u + c + s + l) / (u + c + s + l + d)}
+    check(abs(theirs["openmp_parallel_efficiency"] - t["ompParallelEfficiency"]) < 0.0101, "TALP prints", t)
+    for metric, value in theirs.items():
+        print("$name", metric, "TALP %.3f, ours %.3f" % (value, m[metric]))
+        check(abs(m[metric] - value) <= (0.05 if "scheduling" in metric else 0.02), metric, "TALP has", value, "ours is", m[metric])
+E
+}
+
 attempts 3 plain
+mpicc -O2 -g -fopenmp -o hybrid-gomp "$S/tests/workloads/runtimes/hybrid.c" || complain "mpicc -fopenmp fails"
+attempts 3 hybrid gomp
+if OMPI_CC=clang mpicc -O2 -g -fopenmp -o hybrid-llvm "$S/tests/workloads/runtimes/hybrid.c" 2>clang.log; then
+	attempts 3 hybrid llvm
+else
+	echo "clang cannot build for MPI and OpenMP here (libomp-dev): libomp is not tried"
+fi
 if find_group; then
 	export GROUP=$group
 	if [ "$version" = 2 ]; then echo 10000 >"$group/cpu.weight"; else echo 262144 >"$group/cpu.shares"; fi
