@@ -234,12 +234,14 @@ static int print(struct report *report, const char *path)
 	settings->last = report->filter->to.given ? report->filter->last : INT64_MAX;
 	err = efficiency_read(&r.e, report->source, settings);
 	if (!r.e.nodes)
-		goto out;
+		goto out; /* nothing was read */
 	printed = order_ranks(&r);
 	if (!printed)
 		printed = compute_phases(&r);
-	if (printed)
+	if (printed) {
+		err = printed;
 		goto out;
+	}
 	report_output(report);
 	if (report->table.format == TABLE_JSON)
 		printed = efficiency_json(&r);
