@@ -64,11 +64,9 @@ class Findings {
 		table.className = 'cpus';
 		const out = [element('h2', 'CPUs'), table,
 			element('h2', 'Threads'), panel.table(['thread', 'run', 'waited', 'runs'], threads)];
-		if (overview.efficiency)
-			out.push(element('h2', 'Efficiency'), element('p', overview.efficiency));
-		if (overview.command)
-			out.push(element('h2', 'Recorded by'), element('p', overview.command));
-		return [...out, element('h2', 'Unknown'), element('p', overview.notes)];
+		for (const [title, text] of [['Efficiency', overview.efficiency], ['Recorded by', overview.command], ['Unknown', overview.notes]])
+			out.push(...text ? [element('h2', title), element('p', text)] : []);
+		return out;
 	}
 
 	/* Shows the place of a finding, selects it, and says what it is. */
