@@ -7,7 +7,8 @@
  *    0.005100  0.095120  90.020 ms    85.30  holder (1207)  asleep    sleeping  interrupt
  *    0.095150  0.095180  30.100 us     0.03  stage1 (1208)  runnable  woken     holder (1207)
  *
- * critical --sum: the same time by thread, state, reason and other thread.
+ * critical --sum: the same time by thread, state, reason and other thread. --owners: the owner of
+ * the lock on which a thread sleeps is followed.
  *
  * In: a walk of the trace, and the one thread that the filter selects; out: the segments of its
  * path (critical_path.h), which add up to the window in ns. For people, neighbouring segments
@@ -35,9 +36,11 @@ struct critical {
 static int init(struct report *report)
 {
 	struct critical *critical = report->more;
+	int err = critical_path_init(&critical->path, report->source, report->filter->first,
+				     report->filter->last);
 
-	return critical_path_init(&critical->path, report->source, report->filter->first,
-				  report->filter->last);
+	critical->path.owners = report->owners;
+	return err;
 }
 
 static int event(void *arg, const struct intervals *intervals, uint32_t stream,
@@ -258,6 +261,10 @@ static void foot(const struct report *report)
 		printer_format(report->table.out, ", %s not recorded",
 			       duration_words(text, absent));
 	printer_format(report->table.out, ".\n");
+	if (path->owners)
+		printer_format(report->table.out,
+			       "%zu %s on locks replaced with the paths of the owners.\n",
+			       path->nowners, plural(path->nowners, "sleep", "sleeps"));
 }
 
 const struct report_kind report_critical = {

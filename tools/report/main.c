@@ -38,7 +38,7 @@ struct options {
 	enum terminal_colour colour;
 	uint64_t most;
 	enum group_by by;
-	bool histogram, period, sum;
+	bool histogram, period, sum, owners;
 	enum flame_form flame_form;
 	enum flame_time flame_time;
 	struct efficiency_settings efficiency;
@@ -153,6 +153,12 @@ static bool is_critical(const void *settings)
 	return ((const struct options *)settings)->kind == &report_critical_sum;
 }
 
+static bool is_path(const void *settings)
+{
+	return is_critical(settings) ||
+	       ((const struct options *)settings)->kind == &report_critical;
+}
+
 static bool is_efficiency(const void *settings)
 {
 	return ((const struct options *)settings)->kind == &report_efficiency;
@@ -257,6 +263,9 @@ static const struct cli_option cli_options[] = {
 	 .holds = is_wake, .rule = "only wake has periods"},
 	{"sum", 0, NULL, cli_flag, TO(sum), "critical: its time by thread and state",
 	 .holds = is_critical, .rule = "only critical has sums"},
+	{"owners", 0, NULL, cli_flag, TO(owners),
+	 "critical: replace sleeps on locks with the paths of the owners", .holds = is_path,
+	 .rule = "only critical follows owners"},
 	{"time", 0, NULL, cli_choice, TO(flame_time), "flame: the time to add up [wall]",
 	 .choices = time_names, NEEDS_FLAME},
 	{"svg", 0, NULL, choose_flame_form, TO(flame_form), "flame: print a picture", NEEDS_FLAME},
@@ -545,6 +554,7 @@ int main(int argc, char **argv)
 	report.flame_time = options.flame_time;
 	report.efficiency = options.efficiency;
 	report.every_rank = options.most == 0;
+	report.owners = options.owners;
 	err = run(&report, &options, &source);
 	if (err == -ENOMEM)
 		log_no_memory("while reading %s", options.path);

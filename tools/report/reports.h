@@ -37,6 +37,7 @@ struct report {
 	enum flame_time flame_time;
 	struct efficiency_settings efficiency;
 	bool every_rank; /* efficiency: -n 0 */
+	bool owners;	 /* critical --owners */
 	size_t most;	 /* rows to print, 0: all, or as many as the report chooses */
 };
 

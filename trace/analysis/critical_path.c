@@ -12,6 +12,7 @@
  * that, the waker may have left its own CPU meanwhile: its last run, if it ended at most so long
  * before, is the run that made the wake-up. */
 #define WAKING_MOST_NS 100000
+#define OWNERS_MOST    16   /* an owner that waits for another one, and so on */
 #define STAYED	       (-1) /* as a waker: the thread stayed runnable */
 #define INTERRUPT      (-2)
 
@@ -28,6 +29,8 @@ static void add_stay(void *arg, uint32_t stream, enum time_use use, int64_t from
 		return;
 	}
 	*stay = (struct critical_stay){from, to, 0, (uint16_t)use, false};
+	if (use >= TIME_ASLEEP && use != TIME_LOST)
+		stay->by = path->owner;
 	if (t->at != from || use >= TIME_ASLEEP)
 		return;
 	stay->by = t->by;
@@ -80,6 +83,9 @@ int critical_path_step(struct critical_path *path, const struct intervals *inter
 
 	if (event_mcv(ev) == MCV('O', 'H', 'C'))
 		child = wait_newborn(intervals, stream, ev);
+	path->owner = sleep_lock_owner(ev);
+	if (path->owner < 0)
+		path->owner = 0;
 	thread_times_step(&path->times, intervals, stream, ev);
 	switch (event_mcv(ev)) {
 	case MCV('O', 'H', 'C'):
@@ -103,6 +109,7 @@ int critical_path_step(struct critical_path *path, const struct intervals *inter
 
 int critical_path_finish(struct critical_path *path, const struct intervals *intervals)
 {
+	path->owner = 0;
 	thread_times_finish(&path->times, intervals);
 	return path->no_memory ? -ENOMEM : 0;
 }
@@ -126,6 +133,11 @@ struct search {
 	const struct state_walk *walk;
 	uint32_t stream;
 	int64_t now, from; /* clocks: the present one, which falls, and its end */
+	struct waiting {   /* threads that sleep while the path is in the owners of their locks */
+		uint32_t stream;
+		int64_t from; /* the end of the search before */
+	} waiting[OWNERS_MOST];
+	unsigned nwaiting;
 };
 
 /* The last stay of a thread that begins before `clock`, or NULL. Clocks of a search fall. */
@@ -205,6 +217,33 @@ static int hop(struct search *s, const struct critical_stay *stay)
 	return 0;
 }
 
+/* Goes on with the owner of the lock on which the thread sleeps, to the beginning of the sleep.
+ * False: it is not known, or the path was in that thread at this clock. */
+static bool follow_owner(struct search *s, const struct critical_stay *stay)
+{
+	int64_t owner = -1;
+
+	if (s->path->owners && stay->use >= TIME_ASLEEP && stay->by > 0 &&
+	    s->nwaiting < OWNERS_MOST)
+		owner = state_walk_find(s->walk, s->stream, stay->by);
+	if (owner < 0 || s->path->threads[owner].visited == s->now)
+		return false;
+	s->waiting[s->nwaiting++] = (struct waiting){s->stream, s->from};
+	s->path->nowners++;
+	s->stream = (uint32_t)owner;
+	if (stay->from > s->from)
+		s->from = stay->from;
+	return true;
+}
+
+/* The beginning of the sleep is reached: back to the thread that slept. */
+static void leave_owner(struct search *s)
+{
+	s->nwaiting--;
+	s->stream = s->waiting[s->nwaiting].stream;
+	s->from = s->waiting[s->nwaiting].from;
+}
+
 static int step(struct search *s)
 {
 	struct critical_thread *t = &s->path->threads[s->stream];
@@ -214,11 +253,13 @@ static int step(struct search *s)
 	t->visited = s->now;
 	if (!stay || stay->to < s->now)
 		return add_segment(s, CRITICAL_ABSENT, stay ? stay->to : s->from) ? 0 : -ENOMEM;
+	if (follow_owner(s, stay))
+		return 0;
 	segment = add_segment(s, CRITICAL_STATE, stay->from);
 	if (!segment)
 		return -ENOMEM;
 	segment->use = (enum time_use)stay->use;
-	segment->by = stay->by;
+	segment->by = stay->use < TIME_ASLEEP ? stay->by : 0;
 	/* a sleep ends with the wake-up, at which the next stay begins */
 	if (stay->use >= TIME_ASLEEP && t->next < t->n && stay[1].from == stay->to && stay[1].woken)
 		segment->by = stay[1].by;
@@ -238,18 +279,22 @@ static void reverse(struct critical_segment *segments, size_t n)
 int critical_path_find(struct critical_path *path, const struct state_walk *walk, uint32_t stream,
 		       int64_t from, int64_t to)
 {
-	struct search s = {path, walk, stream, to, from};
+	struct search s = {.path = path, .walk = walk, .stream = stream, .now = to, .from = from};
 
 	free(path->segments);
 	path->segments = NULL;
-	path->nsegments = 0;
+	path->nsegments = path->nowners = 0;
 	for (size_t i = 0; i < path->times.source->trace.nstreams; i++) {
 		path->threads[i].next = path->threads[i].run = path->threads[i].n;
 		path->threads[i].visited = INTERVAL_UNKNOWN;
 	}
 	while (s.now > from) {
-		int err = step(&s);
+		int err = 0;
 
+		if (s.now > s.from)
+			err = step(&s);
+		else
+			leave_owner(&s);
 		if (err)
 			return err;
 	}

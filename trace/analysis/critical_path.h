@@ -9,7 +9,8 @@
  *
  * In: a walk over a trace (intervals.h), event by event; out: for a thread and a span of time, the
  * segments of its path. Where a thread was woken, the path goes on with the waker; where it was
- * woken by an interrupt, by a thread without a stream, or by an unknown one, with its own sleep.
+ * woken by an interrupt, by a thread without a stream, or by an unknown one, with its own sleep; or
+ * (owners) with the path of the thread that owned the lock on which it slept.
  * Invariant: the segments are adjacent and add up to the span, in ns. Memory: 24 bytes for each
  * change of a thread's state in the window. Specification: why.md, part D.
  */
@@ -37,7 +38,7 @@ struct critical_segment {
 
 struct critical_stay { /* of a thread */
 	int64_t from, to;
-	int32_t by;   /* as in a segment */
+	int32_t by;   /* as in a segment; asleep: the owner of the lock, 0: none */
 	uint16_t use; /* enum time_use */
 	bool woken;   /* `by` woke or made the thread at `from` */
 };
@@ -60,6 +61,9 @@ struct critical_path {
 	struct critical_thread *threads; /* of each stream */
 	struct critical_segment *segments;
 	size_t nsegments;
+	int32_t owner;	/* of the lock, in the present event; 0: none */
+	bool owners;	/* follow the owners of locks */
+	size_t nowners; /* sleeps that the path of an owner replaces */
 	bool no_memory;
 };
 
