@@ -4,7 +4,8 @@
 # ovni-report critical: a path worked out by hand, with every way to go on; parts of the time; the sums; a
 # thread that must be chosen; a loss; and on random schedules (report_critical.py) the rules of why.md, part
 # D: the segments are adjacent and add up to the window, each is in the state that the events say, and the
-# path goes on with the waker or creator wherever that one ran.
+# path goes on with the waker or creator wherever that one ran, or with the owner of the lock (--owners). Two
+# threads that wake each other 332,000 times: linear, a million events in less than 2 s.
 set -eu
 . "$S/tests/golden/tools_lib.sh"
 cd "$T"
@@ -177,3 +178,4 @@ sed 1d got | cut -d , -f 1,2,8,9 | diff - <(printf '%s\n' 0,500,running, 500,200
 	2400,2500,unknown,lost 2500,2600,asleep,sleeping 2600,3000,running,) || fail "a lossy trace"
 
 python3 -B "$S/tests/golden/report_critical.py" "$B/bin/ovni-report" "$T"
+python3 -B "$S/tests/golden/critical_linear.py" "$B/bin/ovni-report" "$T"
