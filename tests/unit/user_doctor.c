@@ -38,6 +38,8 @@ static struct machine healthy(void)
 		.memory_charged = true,
 		.ring_bytes = 4 << 20,
 		.disk_free = 1ull << 40,
+		.locks = LOCKS_BY_VPID,
+		.kernel_locks = true,
 	};
 }
 
@@ -140,6 +142,10 @@ static void yields(struct machine *m)
 {
 	m->yields_unknown = true;
 }
+static void no_owners(struct machine *m)
+{
+	m->locks = LOCKS_NONE;
+}
 static void interrupts(struct machine *m)
 {
 	m->interrupts_unknown = true;
@@ -212,6 +218,8 @@ static const struct {
 	{old_cgroups, "cgroups", VERDICT_LESS, "--cgroup", true},
 	{little_memory, "buffers", VERDICT_LESS, "-b", true},
 	{yields, "yields", VERDICT_LESS, "5.15", true},
+	{yields, "calls of sleeps", VERDICT_LESS, "5.15", true},
+	{no_owners, "owners of locks", VERDICT_LESS, "6.2", true},
 	{interrupts, "interrupts", VERDICT_LESS, "irq_handler_entry", true},
 	{throttled_partly, "quotas", VERDICT_LESS, "6.18", true},
 	{wakeups, "wake-ups", VERDICT_LESS, "CONFIG_SCHED_INFO", true},

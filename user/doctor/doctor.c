@@ -341,6 +341,20 @@ static void check_calls(const struct machine *m, struct finding *f)
 		   "Linux 5.15 or newer shows the registers of a sleeping thread");
 }
 
+static void check_locks(const struct machine *m, struct finding *f)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "recorded with --why=lock%s%s",
+		 m->locks == LOCKS_BY_PID ? ", but not in PID namespaces (Linux 6.14)" : "",
+		 m->kernel_locks
+			 ? ", also of locks of the kernel"
+			 : "; not of locks of the kernel (CONFIG_DETECT_HUNG_TASK_BLOCKER)");
+	check_lack(m, f, m->locks == LOCKS_NONE,
+		   m->locks == LOCKS_NONE ? "not recorded on this kernel" : text,
+		   "Linux 6.2 or newer finds a thread by its number");
+}
+
 static void check_interrupts(const struct machine *m, struct finding *f)
 {
 	check_lack(m, f, m->interrupts_unknown,
@@ -444,6 +458,7 @@ static const struct {
 	{"scheduling", check_sched},
 	{"yields", check_yields},
 	{"calls of sleeps", check_calls},
+	{"owners of locks", check_locks},
 	{"interrupts", check_interrupts},
 	{"quotas", check_throttled},
 	{"wake-ups", check_wakeups},

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bpf/state.h"
 #include "trace/base/status.h"
 
 /* ---- the machine and this process; an error is 0 or -errno ---- */
@@ -54,6 +55,8 @@ struct machine {
 	int sched_err;	     /* all programs of a system-wide recording, attached */
 	unsigned attached;   /* how many they are */
 	bool yields_unknown, interrupts_unknown, throttled_partly;
+	enum locks locks;  /* how --why=lock finds owners */
+	bool kernel_locks; /* and those of locks of the kernel */
 	bool wakeups_probed;	    /* the scheduler's clock of wake-ups cannot be used */
 	int multi_err, session_err; /* uprobe.multi, uprobe.session */
 	int perf_err;		    /* a probe as a perf event */

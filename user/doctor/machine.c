@@ -194,6 +194,8 @@ static void try_recording(struct machine *m)
 	m->yields_unknown = bpf.yields_unknown;
 	m->interrupts_unknown = bpf.interrupts_unknown;
 	m->throttled_partly = bpf.throttled_partly;
+	m->locks = bpf.can_locks;
+	m->kernel_locks = bpf.kernel_locks;
 	m->wakeups_probed = !bpf.wakeup_from_sched_info;
 	m->sched_err = bpf_load_attach(&bpf);
 	m->attached = bpf.nlinks;

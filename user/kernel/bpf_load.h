@@ -43,6 +43,8 @@ struct bpf_load {
 	bool interrupts_unknown; /* an interrupt is not recorded as a waker */
 	bool calls;		 /* the system calls of sleeps are recorded */
 	enum locks locks;	 /* and how the owners of locks are found */
+	enum locks can_locks;	 /* how this kernel can find them (--why=lock) */
+	bool kernel_locks;	 /* it says on which of its own locks a task sleeps */
 	bool throttled_partly;	 /* a wait that begins as preempted stays so */
 	bool preempt_calls;	 /* a program may keep its CPU (bpf_preempt_disable) */
 	bool find_stack;	 /* the memory that a stack is in can be looked up */

@@ -426,7 +426,9 @@ int programs_choose(struct bpf_load *bpf, const struct options *options)
 	    options->why != WHY_NONE && bpf->yields_unknown)
 		log_warn("--why: this kernel does not show the registers of a sleeping thread "
 			 "(Linux 5.15 or newer does): no system calls are recorded");
-	bpf->locks = bpf->calls && options->why == WHY_LOCK ? find_owners(btf) : LOCKS_NONE;
+	bpf->can_locks = bpf->yields_unknown ? LOCKS_NONE : find_owners(btf);
+	bpf->kernel_locks = has_member(btf, "task_struct", "blocker");
+	bpf->locks = bpf->calls && options->why == WHY_LOCK ? bpf->can_locks : LOCKS_NONE;
 	if (bpf->calls && options->why == WHY_LOCK && !bpf->locks)
 		log_warn("--why=lock: this kernel does not let a program find a thread by its "
 			 "number (Linux 6.2 or newer does): no owners of locks are recorded");
