@@ -143,3 +143,24 @@ END
 merge "$T/u" "$T/k"
 [ $status = 1 ] || fail "a trace that is not sorted was merged"
 says "run ovni-sort first"
+
+# Calls and owners of a recording, with the names of its descriptors and futexes, and its machine.
+make_trace "$T/kc" <<'END'
+thread h 1 1 bpf.name="solver" bpf.session.machine="x86_64" bpf.session.locks=true bpf.futexes=[{"address":"16","from":"3600","name":"pool_lock"}] bpf.fds=[{"fd":3,"name":"/data","from":"900","to":"2500"}]
+900 KCI i32:0
+950 OHx i32:-1 i32:-1 u64:0
+2400 KCO u16:1 i32:77 u16:0 u64:3
+3000 KCI i32:1
+5800 KCO u16:1 i32:0 u16:202 u64:16
+8000 KCI i32:0 i32:1
+9500 KCO u16:10 i32:0
+9600 KCI i32:0
+9600 OHe
+END
+sed -i 's/"require": {"ovni": "1.1.0"}/"require": {"ovni": "1.1.0", "kernel": "1.0.0"}/' "$T/kc/loom.h/proc.1/thread.1/stream.json"
+merge "$T/p" "$T/kc"
+[ $status = 0 ] || fail "calls: it failed"
+for names in 'asleep *sleeping .* read(3 = /data)' 'asleep *sleeping .* futex(pool_lock)'; do
+	"$B/bin/ovni-report" why "$T/o" >"$T/got" 2>"$T/said" && grep -q "$names" "$T/got" || fail "why has no '$names'"
+done
+"$B/bin/ovni-report" locks "$T/o" >"$T/got" && grep -q '^pool_lock *solver (1) *1 *2.200 us .*solver (1) 100 %$' "$T/got" || fail "locks"

@@ -407,13 +407,32 @@ static int merge_pair(struct pair *w)
 
 /* ---- one stream ---- */
 
+/* Adds what readers of system calls need of the session, which the trace does not get. */
+static void put_machine(const struct merge *m, struct json *meta, size_t with)
+{
+	const struct owner *owners = m->kernel.owners;
+
+	for (size_t i = 0; i < m->kernel.trace.nstreams; i++) {
+		if (!owners[i].machine || strcmp(owners[i].loom, owners[with].loom) != 0)
+			continue;
+		json_put_string(meta, "bpf.machine", owners[i].machine);
+		if (owners[i].locks)
+			json_put_bool(meta, "bpf.locks", true);
+		return;
+	}
+}
+
 /* Adds the metadata of the kernel stream. */
 static bool add_metadata(const struct merge *m, struct json *meta, size_t with,
 			 const struct pair *w)
 {
+	static const char *const paths[] = {"bpf.name", "bpf.fds", "bpf.fds_more", "bpf.futexes"};
 	struct json *kernel = trace_metadata(&m->kernel.trace, with);
-	bool ok = kernel && !metadata_add(meta, kernel, "bpf.name");
+	bool ok = kernel;
 
+	for (size_t i = 0; ok && i < sizeof(paths) / sizeof(paths[0]); i++)
+		ok = !metadata_add(meta, kernel, paths[i]);
+	put_machine(m, meta, with);
 	json_put_string(meta, "ovni.require.kernel", catalog_model('K')->version);
 	json_put_string(meta, "ovni.require.bpf", "1.0.0");
 	json_put_u64(meta, "merge.kernel_events", w->kernel_events);

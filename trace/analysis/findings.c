@@ -194,7 +194,7 @@ static int take_metadata(struct findings *f, uint32_t stream, const struct json 
 	const struct json *cpu = json_first(json_get(meta, "bpf.session.cpus"));
 
 	take_session(f->state, json_get(meta, "bpf.session"));
-	f->state->owners |= json_bool(json_get(meta, "bpf.session.locks"));
+	f->state->owners |= f->source->owners[stream].locks;
 	f->threads[stream].kernel = json_bool(json_get(meta, "bpf.kernel_thread"));
 	if (process->recorder && json_get(meta, "bpf.command"))
 		process->words = words_key(json_get(meta, "bpf.command"));

@@ -426,6 +426,7 @@ int owner_init(struct owner *owner, const struct json *meta)
 	const struct json *rank = json_get(meta, "ovni.rank");
 	const char *part = json_string(json_get(meta, "ovni.part"));
 	const char *loom = json_string(json_get(meta, "ovni.loom"));
+	const char *machine = json_string(json_get(meta, "bpf.session.machine"));
 
 	memset(owner, 0, sizeof(*owner));
 	owner->pid = json_int(json_get(meta, "ovni.pid"));
@@ -437,12 +438,15 @@ int owner_init(struct owner *owner, const struct json *meta)
 	owner->known_rank = json_is_number(rank) ? json_int(rank) : -1;
 	owner->thread = part && !strcmp(part, "thread");
 	owner->recorded = json_get(meta, "bpf.events") != NULL;
+	owner->locks = json_bool(json_get(meta, "bpf.session.locks")) ||
+		       json_bool(json_get(meta, "bpf.locks"));
 	owner->finished = json_number(json_get(meta, "ovni.finished")) == 1;
 	owner->accelerator = loom && !strncmp(loom, accelerators, sizeof(accelerators) - 1);
 	if (copy_text(&owner->loom, loom ? loom : "") < 0 ||
 	    copy_text(&owner->name, json_string(json_get(meta, "bpf.name"))) < 0 ||
 	    copy_text(&owner->cgroup, json_string(json_get(meta, "bpf.cgroup"))) < 0 ||
-	    copy_text(&owner->machine, json_string(json_get(meta, "bpf.session.machine"))) < 0 ||
+	    copy_text(&owner->machine,
+		      machine ? machine : json_string(json_get(meta, "bpf.machine"))) < 0 ||
 	    read_fds(owner, json_get(meta, "bpf.fds")) < 0 ||
 	    read_futexes(owner, json_get(meta, "bpf.futexes")) < 0) {
 		owner_fini(owner);

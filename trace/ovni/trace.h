@@ -72,7 +72,7 @@ struct owner {
 	char *loom;	     /* never NULL: "" if it is missing */
 	char *name;	     /* bpf.name; NULL in traces of other programs */
 	char *cgroup;	     /* bpf.cgroup; NULL: not known */
-	char *machine;	     /* bpf.session.machine; NULL: the stream has no session */
+	char *machine;	     /* bpf.session.machine, or bpf.machine (ovni-merge); NULL: none */
 	struct fd_name *fds; /* bpf.fds: nfds of them */
 	size_t nfds;
 	struct futex_name *futexes; /* bpf.futexes: nfutexes of them */
@@ -81,6 +81,7 @@ struct owner {
 	int64_t known_rank; /* rank, or bpf.rank, where not all processes of the loom have one */
 	bool thread;	    /* ovni.part is "thread" */
 	bool finished;	    /* ovni.finished is 1 */
+	bool locks;	    /* bpf.session.locks, or bpf.locks: owners of locks are recorded */
 	bool recorded;	    /* by ovni-bpf: it has bpf.events */
 	bool accelerator;   /* a part of a Loom run: its CPU is no CPU of a machine (loom.md 9.1) */
 };
