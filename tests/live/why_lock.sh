@@ -148,6 +148,37 @@ rm -f inside.report
 unset WORKLOAD_REPORT
 locks_of inside inside OHw yes
 
+# Some CPUs, the kernel model, a flight recorder, and all parts of a rotation.
+record cpus command -C "0-$(($(nproc) - 1))" --why=lock -- locks
+judge cpus
+locks_of cpus cpus
+record kernel command --kernel-model --why=lock -- locks
+judge kernel
+locks_of kernel kernel KCI
+record flight command --last 30s --why=lock -- locks
+locks_of flight "$(dirname "$(find flight -name 'loom.*' | head -n 1)")"
+record rotated command --rotate 100ms --why=lock -- locks
+python3 - rotated/*/ <<'E' || complain "the parts of a rotation"
+import collections, json, os, subprocess, sys
+from facts import *
+owners, total, asleep = collections.Counter(), 0, 0
+def ran(name, part):
+    said = subprocess.run([os.environ["B"] + "/bin/ovni-report", name, "--json", part], stdout=subprocess.PIPE, check=False)
+    return json.loads(said.stdout)
+names = collections.defaultdict(set)
+for part in sys.argv[1:]:
+    for t in Trace(part).streams:
+        names[t.tid] |= set(t.names)
+        owners.update(e.owner() for e in t.of("OHw"))
+    total += sum(r["total"] for r in ran("locks", part))
+    asleep += sum(r["time"] for r in ran("why", part) if r["call"].startswith("futex") or "kernel lock" in r["call"])
+held = sum(n for tid, n in owners.items() if "holder" in names[tid])
+print(f"rotated: {len(sys.argv) - 1} parts, {held} waits for locks of the holder, {owners[-1]} without owner")
+check(len(sys.argv) > 2 and held >= 12, "owners", owners)
+check(total == asleep, "the parts have", total, "ns, why has", asleep)
+sys.exit(verdict())
+E
+
 # Without the option no event has an owner.
 record none command --why=call -- locks
 facts none <<'E'
