@@ -33,7 +33,8 @@ measure() { # LOAD ROUND WHY OPTION...: appends the ns of a run of the program a
 	wait $stats
 	kill -INT $recorder
 	wait $recorder
-	awk -v what="$load $round $why" '/record_switch/ { print what, $3, $2 }' "$D/stats" >>"$D/results"
+	awk -v what="$load $round $why" '/record_switch/ && $2 > most { most = $2; ns = $3 }
+		END { if (most) print what, ns, most }' "$D/stats" >>"$D/results"
 }
 
 for ((round = 1; round <= ${ROUNDS:-10}; round++)); do

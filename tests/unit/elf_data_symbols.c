@@ -114,11 +114,41 @@ static void damaged_files_do_no_harm(void **state)
 	unlink(path);
 }
 
+/* The layout of lld: the page of the file at 0x61000 is the last one of the read-only relocations
+ * and the first one of the data. Of GNU ld: one segment, whose mapping is split. */
+static void a_mapping_belongs_to_the_segment_that_it_begins_with(void **state)
+{
+	Elf64_Phdr two[] = {
+		{PT_LOAD, PF_R | PF_X, 0x173e0, 0x183e0, 0, 0x46e90, 0x46e90, 0x1000},
+		{PT_LOAD, PF_R | PF_W, 0x5e270, 0x60270, 0, 0x2e28, 0x3d90, 0x1000},
+		{PT_LOAD, PF_R | PF_W, 0x61098, 0x64098, 0, 0x9c8, 0xaaa, 0x1000},
+	};
+	Elf64_Phdr one[] = {{PT_LOAD, PF_R | PF_W, 0x2d30, 0x3d30, 0, 0x1000, 0x5000, 0x1000}};
+	const struct elf_file lld = {.fd = -1, .segments = two, .nsegments = 3};
+	const struct elf_file ld = {.fd = -1, .segments = one, .nsegments = 1};
+	uint64_t address = 0;
+
+	(void)state;
+	assert_true(elf_file_mapped(&lld, 0x61000, 0xa68, &address));
+	assert_int_equal(address, 0x64a68);
+	assert_true(elf_file_mapped(&lld, 0x5e000, 0x300, &address));
+	assert_int_equal(address, 0x60300);
+	assert_false(elf_file_mapped(&lld, 0x17000, 0x400, &address)); /* code */
+	assert_false(elf_file_mapped(&lld, 0x61000, 0xb42, &address)); /* behind the data */
+	assert_false(elf_file_mapped(&lld, 0x5e000, 0, &address));     /* before it */
+	assert_true(elf_file_mapped(&ld, 0x3000, 0x10, &address));
+	assert_int_equal(address, 0x4010);
+	assert_true(elf_file_mapped(&ld, 0x3000, 0x3000, &address)); /* .bss */
+	assert_int_equal(address, 0x7000);
+	assert_false(elf_file_mapped(&ld, 0x3d30, 0, &address));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(variables_are_found_by_each_of_their_bytes),
 		cmocka_unit_test(damaged_files_do_no_harm),
+		cmocka_unit_test(a_mapping_belongs_to_the_segment_that_it_begins_with),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

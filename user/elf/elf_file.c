@@ -241,6 +241,29 @@ bool elf_file_address(const struct elf_file *file, uint64_t offset, uint32_t fla
 	return false;
 }
 
+bool elf_file_mapped(const struct elf_file *file, uint64_t offset, uint64_t distance,
+		     uint64_t *address)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
+	const Elf64_Phdr *found = NULL;
+
+	/* two segments may share a page of the file: the mapping begins with one of them */
+	for (size_t i = 0; i < file->nsegments; i++) {
+		const Elf64_Phdr *s = &file->segments[i];
+		uint64_t begin = s->p_offset & ~page;
+
+		if (s->p_type != PT_LOAD || !(s->p_flags & PF_W) || offset < begin ||
+		    (offset > s->p_offset && offset - s->p_offset >= s->p_filesz))
+			continue;
+		if (!found || begin == offset)
+			found = s;
+	}
+	if (!found)
+		return false;
+	*address = found->p_vaddr + (offset - found->p_offset) + distance;
+	return *address >= found->p_vaddr && *address - found->p_vaddr < found->p_memsz;
+}
+
 /* ---- in the child: sections ---- */
 
 Elf *elf_section_begin(int fd)

@@ -60,6 +60,13 @@ bool elf_file_offset(const struct elf_file *file, uint64_t address, uint32_t fla
 bool elf_file_address(const struct elf_file *file, uint64_t offset, uint32_t flags,
 		      uint64_t *address);
 
+/* The virtual address of the byte that is `distance` behind the begin of a mapping of the file at
+ * `offset`, in a writable segment, also behind the bytes of that in the file (.bss). False:
+ * nowhere.
+ */
+bool elf_file_mapped(const struct elf_file *file, uint64_t offset, uint64_t distance,
+		     uint64_t *address);
+
 /* ---- in the child: sections of the file, by libelf ---- */
 
 /* The file as libelf sees it; NULL: it is none. The caller ends it with elf_end(). */

@@ -78,27 +78,6 @@ static const struct data_symbols *symbols_of(struct lock_files *files, const str
 	return &at->symbols;
 }
 
-/* The virtual address in the file of the byte at `address`, which the writable segment that begins
- * with the mapping has, also behind its bytes in the file (.bss). */
-static bool file_address(const struct elf_file *file, const struct mapping *m, uint64_t address,
-			 uint64_t *virtual)
-{
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
-
-	for (size_t i = 0; i < file->nsegments; i++) {
-		const Elf64_Phdr *s = &file->segments[i];
-		uint64_t begin = s->p_vaddr + (m->offset - s->p_offset);
-
-		if (s->p_type != PT_LOAD || !(s->p_flags & PF_W) ||
-		    m->offset < (s->p_offset & ~page) ||
-		    (m->offset >= s->p_offset && m->offset - s->p_offset >= s->p_filesz))
-			continue;
-		*virtual = begin + (address - m->start);
-		return *virtual >= s->p_vaddr && *virtual - s->p_vaddr < s->p_memsz;
-	}
-	return false;
-}
-
 /* "pool+0x10", "libfoo.so.1+0x2040"; NULL: not known. */
 static char *variable_text(struct lock_files *files, const struct reading *r,
 			   const struct mapping *m)
@@ -117,7 +96,8 @@ static char *variable_text(struct lock_files *files, const struct reading *r,
 		return NULL;
 	if (elf_file_open(&file, root, m->path, &err))
 		goto out;
-	if (file.inode != m->inode || !file_address(&file, m, r->address, &at))
+	if (file.inode != m->inode ||
+	    !elf_file_mapped(&file, m->offset, r->address - m->start, &at))
 		goto close;
 	symbols = symbols_of(files, &file);
 	symbol = symbols ? data_symbols_at(symbols, at) : NULL;
