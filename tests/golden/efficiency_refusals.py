@@ -103,6 +103,18 @@ def main():
     _, got = report("one node", ranks(2))
     assert got["metrics"]["load_balance_between_nodes"] == 1, got["metrics"]
 
+    # the job of somebody else is left out, of a recording of a command and the whole machine
+    mine = [line.replace(" ovni.require.bpf", " bpf.parent=5 ovni.require.bpf") for line in ranks(2)]
+    other = [line.replace("thread a 1", "thread a 2").replace(" ovni.require.bpf", " bpf.parent=1 ovni.require.bpf")
+             for line in ranks(2, RUN % "`20 MAr`, `1010 MAR`, ")]
+    other = [line.replace(" 10 bpf", " 20 bpf").replace(" 11 bpf", " 21 bpf") for line in other]
+    machine = thread("a", 4, 4, "`0 OHx 2`, `1030 OHe`", meta='bpf.name="ovni-bpf"') + \
+        thread("a", 5, 5, "`0 OHx 3`, `1030 OHe`", meta='bpf.name="mpirun" bpf.parent=4')
+    _, got = report("other job", mine + other + machine)
+    assert got["nranks"] == 2 and got["metrics"]["parallel_efficiency"] == 0.8, (got["nranks"], got["unavailable"])
+    assert got["metrics"]["transfer_estimate"] is not None, got["unavailable"]
+    refused("two jobs", "rank 0 is there twice: processes 10 and 20", MPI, mine + other)
+
     # OpenMP: without it, of what the ranks did nothing is known but their calls
     refused("no openmp", "OpenMP is not recorded (--api openmp)", OPENMP, ranks(2), rest=MPI)
     worker = thread("a", 10, 11, WORKER, 1)

@@ -9,6 +9,8 @@
 
 #include "trace/base/log.h"
 
+#define GENERATIONS 64 /* between the recorder and a process */
+
 /* ---- before the walk ---- */
 
 static int compare_streams(const void *pa, const void *pb, void *arg)
@@ -129,6 +131,7 @@ static int read_metadata(struct rank_times *t)
 			nranks = json_get(meta, "ovni.nranks");
 		if (unit != NO_UNIT && json_is_number(nranks))
 			t->ranks[t->list[unit].rank].nranks = json_int(nranks);
+		t->parents[i] = json_int(json_get(meta, "bpf.parent"));
 		t->kernel[i] = json_bool(json_get(meta, "bpf.kernel_thread"));
 		t->declared_mpi |= json_get(meta, "ovni.require.mpi") != NULL;
 		t->repairs |= !t->source->owners[i].recorded ||
@@ -157,7 +160,65 @@ static void look_for_mpi(struct rank_times *t, struct rank_walk *r)
 		}
 		stream_rewind(stream);
 	}
-	t->mpi |= r->has_mpi;
+}
+
+/* ---- the recorded command ---- */
+
+/* The pid of the parent of a process, which one of its streams has; 0: not known. */
+static int64_t parent_of(const struct rank_times *t, uint32_t stream)
+{
+	const struct owner *owners = t->source->owners;
+
+	for (uint32_t i = 0; i < t->source->trace.nstreams && !t->parents[stream]; i++)
+		if (t->parents[i] && same_process(&owners[i], &owners[stream]))
+			t->parents[stream] = t->parents[i];
+	return t->parents[stream];
+}
+
+/* Whether a process descends from the recorder. */
+static bool descends(const struct rank_times *t, const struct state_walk *walk, uint32_t stream)
+{
+	for (int i = 0; i < GENERATIONS; i++) {
+		int64_t pid = parent_of(t, stream);
+		int64_t parent = pid > 0 ? state_walk_find(walk, stream, pid) : -1;
+		const char *name = parent < 0 ? NULL : t->source->owners[parent].name;
+
+		if (parent < 0)
+			return false;
+		if (name && !strcmp(name, "ovni-bpf"))
+			return true;
+		stream = (uint32_t)parent;
+	}
+	return false;
+}
+
+/* Leaves out other programs that run meanwhile, as the job of another user. */
+static int choose_target(struct rank_times *t)
+{
+	struct state_walk walk = {0};
+	bool recorder = false, any = false;
+	int err;
+
+	for (uint32_t i = 0; i < t->source->trace.nstreams; i++) {
+		const char *name = t->source->owners[i].name;
+
+		recorder |= name && !strcmp(name, "ovni-bpf");
+	}
+	if (!recorder)
+		return 0;
+	err = state_walk_init(&walk, t->source);
+	for (size_t i = 0; i < t->nranks && !err; i++) {
+		struct rank_walk *r = &t->ranks[i];
+
+		r->left_out = !descends(t, &walk, t->list[r->first].stream);
+		any |= !r->left_out;
+	}
+	for (size_t i = 0; i < t->nranks; i++) {
+		t->ranks[i].left_out &= any;
+		t->ranks[i].has_mpi &= !t->ranks[i].left_out;
+	}
+	state_walk_fini(&walk);
+	return err;
 }
 
 int rank_list_init(struct rank_times *t)
@@ -167,7 +228,8 @@ int rank_list_init(struct rank_times *t)
 
 	t->unit_of = calloc(n + 1, sizeof(*t->unit_of));
 	t->kernel = calloc(n + 1, sizeof(*t->kernel));
-	if (!t->unit_of || !t->kernel)
+	t->parents = calloc(n + 1, sizeof(*t->parents));
+	if (!t->unit_of || !t->kernel || !t->parents)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		t->unit_of[i] = NO_UNIT;
@@ -179,7 +241,10 @@ int rank_list_init(struct rank_times *t)
 		return err;
 	for (size_t i = 0; i < t->nranks && t->declared_mpi; i++)
 		look_for_mpi(t, &t->ranks[i]);
-	return 0;
+	err = choose_target(t);
+	for (size_t i = 0; i < t->nranks; i++)
+		t->mpi |= t->ranks[i].has_mpi;
+	return err;
 }
 
 /* ---- after the walk ---- */

@@ -55,6 +55,7 @@ void rank_times_fini(struct rank_times *t)
 	free(t->list);
 	free(t->unit_of);
 	free(t->kernel);
+	free(t->parents);
 	collectives_fini(&t->collectives);
 	culprits_fini(&t->culprits);
 	thread_times_fini(&t->times);
@@ -213,7 +214,7 @@ static int window_open(struct rank_times *t, const struct intervals *intervals, 
 {
 	int err = 0;
 
-	if (r->open)
+	if (r->open || r->left_out)
 		return 0;
 	r->since = clock;
 	if (!r->began)

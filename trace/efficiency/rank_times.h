@@ -95,6 +95,7 @@ struct rank_walk {
 	bool has_init;	   /* its first call is MPI_Init */
 	bool began, ended; /* the window: by MPI_Init and MPI_Finalize, or with the main thread */
 	bool seen_fork;
+	bool left_out;	  /* of another program than the recorded command */
 	bool several_mpi; /* threads called MPI */
 	bool nested;	  /* regions in regions, or of another thread */
 	bool left;	  /* a thread ended within a region */
@@ -136,6 +137,7 @@ struct rank_times {
 	struct unit_walk *list; /* all threads of their processes */
 	size_t nunits;
 	uint32_t *unit_of;	     /* of each stream: in list, or NO_UNIT */
+	int64_t *parents;	     /* of each stream: pid of the parent process, 0: not known */
 	bool *kernel;		     /* of each stream: a thread of the kernel */
 	bool mpi, forks, microtasks; /* ranks have calls of MPI, parallel regions, parts of them */
 	bool openmp;		     /* the trace has events of the model */
@@ -150,7 +152,8 @@ struct rank_times {
 	bool repairs;		   /* or unknown times */
 };
 
-/* Reads the metadata. The ranks are the processes with one; without any, all processes. Returns 0,
+/* Reads the metadata. The ranks are the processes with one; without any, all processes. Of a
+ * recording of a command and other programs, those of the command, if there are some. Returns 0,
  * or -errno after one message; rank_times_fini() must follow in both cases. */
 int rank_times_init(struct rank_times *t, const struct source *source,
 		    const struct efficiency_settings *settings) __attribute__((warn_unused_result));
