@@ -56,6 +56,22 @@ static enum call_machine machine_of(const struct sleep_objects *o, const struct 
 	return o->machines[th->process->loom - emu->sys.looms];
 }
 
+/*
+ * The value of a call among those of its machine: 1 a fault, 2n + 2 a call, 2n + 3 one of the
+ * 32-bit table. Paraver shows values that are near each other in a column each, others in ranges.
+ */
+static uint32_t value_of_call(uint16_t call)
+{
+	return 1u + (uint16_t)((call << 1 | call >> 15) + 1);
+}
+
+static uint16_t call_of_value(uint32_t value)
+{
+	uint16_t turned = (uint16_t)(value - 2u);
+
+	return (uint16_t)(turned >> 1 | turned << 15);
+}
+
 int64_t sleep_objects_call(struct sleep_objects *o, const struct emulator *emu,
 			   const struct thread *th, const struct sleep_call *call)
 {
@@ -63,7 +79,7 @@ int64_t sleep_objects_call(struct sleep_objects *o, const struct emulator *emu,
 
 	if (call->call == CALL_UNKNOWN)
 		return 0;
-	value = (uint32_t)machine_of(o, emu, th) * CALL_RANGE + call->call + 1u;
+	value = (uint32_t)machine_of(o, emu, th) * CALL_RANGE + value_of_call(call->call);
 	o->seen[value / 64] |= 1ull << value % 64;
 	return value;
 }
@@ -93,6 +109,9 @@ static char *label_of(const struct sleep_objects *o, const struct emulator *emu,
 	else
 		label = xasprintf("%s, %s (%" PRIi32 ")", object, name, th->process->pid);
 	free(object);
+	/* Paraver leaves out what is in square brackets, as the number in "pipe:[2749556]" */
+	for (char *at = label; at && *at; at++)
+		*at = *at == '[' ? '(' : *at == ']' ? ')' : *at;
 	if (!label || emu->sys.nlooms < 2)
 		return label;
 	longer = xasprintf("%s on %s", label, loom->name);
@@ -183,7 +202,7 @@ int sleep_objects_describe(struct sleep_objects *o, struct channel *calls, struc
 		if (channel_add_label(objects, (int64_t)i + 1, o->labels[o->objects[i]]))
 			return -ENOMEM;
 	for (uint32_t value = 1; value < CALL_VALUES; value++) {
-		struct sleep_call call = {.call = (uint16_t)(value % CALL_RANGE - 1)};
+		struct sleep_call call = {.call = call_of_value(value % CALL_RANGE)};
 		char *label, **added;
 
 		if (!(o->seen[value / 64] >> value % 64 & 1))
