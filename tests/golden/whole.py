@@ -161,6 +161,7 @@ TABLE = [  # damage, how, the sentence of all programs
     ("session", lambda t: shutil.rmtree(with_session(t)), "the stream with the session of the recorder (bpf.session) is missing"),
     ("metadata", lambda t: os.remove(streams(t)[-1] + "/stream.json"), "1 of 4 streams is missing; 5 of 20 events"),
     ("statistics", lambda t: os.remove(t + "/stats.json"), "stats.json is missing"),
+    ("no statistics file", both(lambda t: os.remove(t + "/stats.json"), lambda t: os.mkdir(t + "/stats.json")), "stats.json is missing"),
     ("truncated", truncate, "3 events are missing (%s)" % LAST),
     ("shifted", shift(10**10), "other events than the recorder wrote (%s)" % LAST),
     ("shifted by little", shift(1), "other events than the recorder wrote (%s)" % LAST),
@@ -222,6 +223,8 @@ def expected(damage, words, reason):
         return int(refused), None
     if words[0] == "ovni-check" and damage in ("losses", "window") and "--strict" in words:
         return 1, reason  # stats.json contradicts the session
+    if damage == "no statistics file" and words[0] in ("ovni-check", "ovni-info"):
+        return 1, None  # they read it
     if reason and reason.startswith("no stream"):
         other = {"ovni-emu": (3, "it has no streams"), "ovni-loom": (1, "no stream of a thread in it"),
                  "ovni-convert": (1, "not a trace of version 1 or 3")}

@@ -155,7 +155,7 @@ static bool has_stats(int dirfd, const char *path)
 	if (snprintf(name, sizeof(name), "%.*s%s" STATS_FILE, (int)n, path, n ? "/" : "") >=
 	    (int)sizeof(name))
 		return false;
-	return !fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW);
+	return !fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode);
 }
 
 static void take_session(struct whole *w, int dirfd, const char *path, const struct json *session,
