@@ -66,8 +66,9 @@ unset FAULT_FOREVER
 
 # A disk that fails while everything is recorded ends the recording, not only its own writing.
 FAULT_FOREVER=1 LD_PRELOAD=$faults FAULT_PROGRAM=ovni-bpf FAULT_KIND=files FAULT_ERROR=28 FAULT_AT=20 \
-	timeout 60 "$RECORDER" --flush-interval 20ms -a -o stops >stops.log 2>&1
+	timeout 60 "$RECORDER" --flush-interval 20ms --emulate -a -o stops >stops.log 2>&1
 [ $? = 1 ] || complain "a full disk does not end a recording: $(cat stops.log)"
+[ "$(grep -c 'error:' stops.log)" = 1 ] || complain "a full disk is reported twice: $(cat stops.log)"
 
 # A request with the N-th allocation failing: done, or one message and a failure. The answer on
 # standard output is the same, or there is a reason.

@@ -996,10 +996,9 @@ static void wait_for_command(struct recorder *r)
 	r->end.command_status = r->command.status;
 }
 
-/* The trace is complete: shows it, and waits for the command. Signals end these, not us. */
-static void follow_up(struct recorder *r)
+/* The files of --emulate, --html, --perfetto. */
+static void make_files(struct recorder *r)
 {
-	signals_hold(&r->signals);
 	if (r->options->emulate) {
 		r->end.emulated = !run_on_trace(r, (struct neighbour){EMULATOR},
 						"the files for Paraver are incomplete");
@@ -1014,6 +1013,14 @@ static void follow_up(struct recorder *r)
 			 (struct neighbour){EXPORTER, {"--perfetto", "-o", r->options->perfetto}},
 			 "there is no file for Perfetto"))
 		r->failed = true;
+}
+
+/* The trace is complete: shows it, and waits for the command. Signals end these, not us. */
+static void follow_up(struct recorder *r)
+{
+	signals_hold(&r->signals);
+	if (!r->failed) /* else its error has been reported, and another one would follow */
+		make_files(r);
 	if (r->end.overview)
 		show_overview(r);
 	trigger_command_finish(&r->on_trigger);
