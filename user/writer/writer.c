@@ -26,7 +26,8 @@
 #define GATHER_BYTES (1u << 20)
 #define GATHER_NS    (50 * 1000000l)
 
-/* A queue that was longer, while the disk was slow, leaves memory that the allocator keeps. */
+/* A queue that was longer, while the disk was slow, leaves memory that the allocator keeps; so does
+ * each trace of a rotation, in small pieces. */
 #define TRIM_BYTES (2 * GATHER_BYTES)
 
 struct job {
@@ -245,7 +246,7 @@ static void *work(void *arg)
 		} else if (writer->items) {
 			writer->busy = true;
 			do_item(writer, writer->items);
-		} else if (writer->longest >= TRIM_BYTES) {
+		} else if (writer->longest >= (writer->stop ? 1 : TRIM_BYTES)) {
 			trim(writer);
 		} else {
 			writer->busy = false;
