@@ -85,6 +85,7 @@ extern __u32 recorder;	     /* its process in the initial namespace; 0 until the
 extern __s64 sched_offset;   /* CLOCK_MONOTONIC - the scheduler's clock, ns, as measured */
 extern __u64 sched_offset_clock; /* then; 0: never */
 extern __u32 probes_on;		 /* the probes record; written by user code */
+extern __u64 stacks_second;	 /* of all threads: see stack.bpf.h */
 extern __u64 window_begin;	 /* ns; the window begins after this ... */
 extern __u64 window_end;	 /* ... and not after this; ns, set before the moment comes */
 

@@ -36,6 +36,7 @@ enum record_kind {
 	RECORD_PROBE = 6,    /* struct record_probe: a task is at a site, in user code */
 	RECORD_MOVED = 7,    /* struct record_moved: before the switch that ends a wait */
 	RECORD_SWITCH_CALL = 8, /* struct record_switch_call: a switch with a system call */
+	RECORD_STACK = 9,	/* struct record_stack: before the switch that ends a long sleep */
 	RECORD_KINDS		/* first unused number */
 };
 
@@ -71,8 +72,8 @@ _Static_assert(sizeof(struct record_switch) == 48, "wire size");
  * RECORD_SWITCH_CALL: the same, where prev falls asleep and is no kernel thread (--why=call).
  * `call` is a number as off_cpu.h says, `object` the first argument of the call; of a fault
  * (CALL_NONE) the address of the instruction. `owner` is that of the lock on which prev sleeps, as
- * off_cpu.h says (--why=lock). With CALL_KERNEL_LOCK, `object` is the address of a lock of the kernel on
- * which prev sleeps in the call.
+ * off_cpu.h says (--why=lock). With CALL_KERNEL_LOCK, `object` is the address of a lock of the
+ * kernel on which prev sleeps in the call.
  */
 #define CALL_KERNEL_LOCK 1u
 
@@ -99,6 +100,23 @@ struct record_moved {
 	__u64 moved; /* ns: it waits for this CPU since then */
 };
 _Static_assert(sizeof(struct record_moved) == 24, "wire size");
+
+/*
+ * RECORD_STACK: the task of the id, which enters this CPU in the next switch record of the ring,
+ * has slept long (--why=stack), with these addresses on its kernel stack, the innermost first.
+ * `nkernel` of them are valid; with STACK_CUT (head.flags) there may be more. Other bytes of
+ * `kernel` are not set.
+ */
+#define STACK_KERNEL_MAX 32
+#define STACK_CUT	 1u
+
+struct record_stack {
+	struct record_head head;
+	__u32 tid;
+	__u32 nkernel;
+	__u64 kernel[STACK_KERNEL_MAX];
+};
+_Static_assert(sizeof(struct record_stack) == 280, "wire size");
 
 /*
  * RECORD_SWITCH, head.flags. With a CPU list (-C) only switches on the listed CPUs are sent, and

@@ -6,7 +6,14 @@
  * record), send the record, note that prev fell asleep. One of the programs below is loaded, chosen
  * by a table in user/kernel/bpf_select.c; they differ in the second step, and with a CPU list (-C).
  * Specification: ebpf.md 8.1, 8.2.
+ *
+ * This file is compiled twice: with STACKS (record_switch_stacks.bpf.c) the programs also send the
+ * stack of next after a long sleep. Without it the instructions do not change.
  */
+#ifndef STACKS
+#define STACKS 0
+#endif
+
 #include "cost.bpf.h"
 #include "emit.bpf.h"
 #include "lock.bpf.h"
@@ -256,6 +263,45 @@ static __always_inline __u64 switch_send(struct sw *sw, const bool calls)
 	return clock;
 }
 
+/* ---- with stacks ---- */
+
+#if STACKS
+#include "stack.bpf.h"
+
+/* Takes the time at which next fell asleep, ns; 0: it did not. */
+static __always_inline __u64 take_sleep(const struct sw *sw)
+{
+	__u64 slept = sw->entering ? sw->entering->slept : 0;
+
+	if (slept && !settings.wakeup_from_sched_info) /* else wakeup_from_scheduler() does it */
+		sw->entering->slept = 0;
+	return slept;
+}
+
+/* Sends the stack of next, if its sleep was long. */
+static __always_inline void send_stack(const struct sw *sw, __u64 slept)
+{
+	__u64 woken;
+
+	if (!slept)
+		return;
+	woken = sw->wake_clock ? sw->wake_clock : bpf_ktime_get_ns();
+	if (unlikely((__s64)(woken - slept) >= (__s64)settings.stack_ns))
+		stack_send(sw->cpu, sw->entering, sw->next, slept, woken);
+}
+
+/* For take_sleep(), where remember_leaving() is not called. */
+static __always_inline void remember_sleep(const struct sw *sw, __u64 clock)
+{
+	if (sw->leaving)
+		sw->leaving->slept = falls_asleep(sw->reason) ? clock : 0;
+}
+#else
+#define take_sleep(sw)		  0
+#define send_stack(sw, slept)	  ((void)(slept))
+#define remember_sleep(sw, clock) ((void)(clock))
+#endif
+
 /* For wakeup_from_scheduler(): notes when prev fell asleep, and how long it had waited for CPUs. */
 static __always_inline void remember_leaving(const struct sw *sw, __u64 clock)
 {
@@ -271,7 +317,8 @@ static __always_inline void remember_leaving(const struct sw *sw, __u64 clock)
 
 /* ---- the programs ---- */
 
-/* Each program exists twice: with and without the system call of prev (--why). */
+/* Each program exists in three variants: plain, with the system call of prev (--why=call), and, in
+ * the other compilation, also with the stack of next (--why=stack). */
 #define SWITCH_PROGRAM(name, function, calls)                                                      \
 	SEC("tp_btf/sched_switch")                                                                 \
 	int BPF_PROG(name, bool preempt, struct task_struct *prev, struct task_struct *next,       \
@@ -285,13 +332,18 @@ static __always_inline void on_switch(struct cpu_state *cpu, bool preempt, struc
 				      struct task_struct *next, __u32 prev_state, const bool calls)
 {
 	struct sw sw = {.cpu = cpu, .prev = prev, .next = next};
+	__u64 slept = 0;
 
 	find_tasks(&sw);
 	if (dies(&sw, preempt, prev_state))
 		target_gone(sw.leaving);
+	if (STACKS)
+		slept = take_sleep(&sw);
 	wakeup_from_scheduler(&sw);
 	if (recorded(&sw)) {
 		sw.reason = off_cpu_reason(preempt, prev_state, prev);
+		if (STACKS)
+			send_stack(&sw, slept);
 		remember_leaving(&sw, switch_send(&sw, calls));
 		return;
 	}
@@ -303,8 +355,12 @@ static __always_inline void on_switch(struct cpu_state *cpu, bool preempt, struc
 	}
 }
 
+#if STACKS
+SWITCH_PROGRAM(record_switch_stacks, on_switch, true)
+#else
 SWITCH_PROGRAM(record_switch, on_switch, false)
 SWITCH_PROGRAM(record_switch_calls, on_switch, true)
+#endif
 
 /* --wakeup-clock tracepoint; this kernel has no sched_info; no wake-ups in --events. */
 static __always_inline void on_switch_tracepoint(struct cpu_state *cpu, bool preempt,
@@ -312,21 +368,32 @@ static __always_inline void on_switch_tracepoint(struct cpu_state *cpu, bool pre
 						 __u32 prev_state, const bool calls)
 {
 	struct sw sw = {.cpu = cpu, .prev = prev, .next = next};
+	__u64 clock, slept = 0;
 
 	find_tasks(&sw);
 	if (dies(&sw, preempt, prev_state))
 		target_gone(sw.leaving);
+	if (STACKS)
+		slept = take_sleep(&sw);
 	wakeup_from_tracepoint(&sw);
 	if (!recorded(&sw)) {
 		count_unsent(&sw);
 		return;
 	}
 	sw.reason = off_cpu_reason(preempt, prev_state, prev);
-	switch_send(&sw, calls);
+	if (STACKS)
+		send_stack(&sw, slept);
+	clock = switch_send(&sw, calls);
+	if (STACKS)
+		remember_sleep(&sw, clock);
 }
 
+#if STACKS
+SWITCH_PROGRAM(record_switch_tracepoint_stacks, on_switch_tracepoint, true)
+#else
 SWITCH_PROGRAM(record_switch_tracepoint, on_switch_tracepoint, false)
 SWITCH_PROGRAM(record_switch_tracepoint_calls, on_switch_tracepoint, true)
+#endif
 
 /* 9c2136be0878 (5.18) added the argument prev_state. */
 #define SWITCH_PROGRAM_5_17(name, calls)                                                           \
@@ -337,8 +404,12 @@ SWITCH_PROGRAM(record_switch_tracepoint_calls, on_switch_tracepoint, true)
 		      kernel_task_state(prev), calls);                                             \
 	}
 
+#if STACKS
+SWITCH_PROGRAM_5_17(record_switch_5_17_stacks, true)
+#else
 SWITCH_PROGRAM_5_17(record_switch_5_17, false)
 SWITCH_PROGRAM_5_17(record_switch_5_17_calls, true)
+#endif
 
 /* -C. A thread that ran on another CPU has SWITCH_NEXT_ELSEWHERE in its next record. */
 static __always_inline void on_switch_cpus(struct cpu_state *cpu, bool preempt,
@@ -346,10 +417,13 @@ static __always_inline void on_switch_cpus(struct cpu_state *cpu, bool preempt,
 					   __u32 prev_state, const bool calls)
 {
 	struct sw sw = {.cpu = cpu, .prev = prev, .next = next};
+	__u64 clock, slept = 0;
 
 	find_tasks(&sw);
 	if (dies(&sw, preempt, prev_state))
 		target_gone(sw.leaving);
+	if (STACKS)
+		slept = take_sleep(&sw);
 	wakeup_from_tracepoint(&sw);
 	if (!cpu->recorded) {
 		if (sw.leaving)
@@ -359,11 +433,19 @@ static __always_inline void on_switch_cpus(struct cpu_state *cpu, bool preempt,
 		count_unsent(&sw);
 	} else if (recorded(&sw)) {
 		sw.reason = off_cpu_reason(preempt, prev_state, prev);
-		switch_send(&sw, calls);
+		if (STACKS)
+			send_stack(&sw, slept);
+		clock = switch_send(&sw, calls);
+		if (STACKS)
+			remember_sleep(&sw, clock);
 	} else {
 		count_unsent(&sw);
 	}
 }
 
+#if STACKS
+SWITCH_PROGRAM(record_switch_cpus_stacks, on_switch_cpus, true)
+#else
 SWITCH_PROGRAM(record_switch_cpus, on_switch_cpus, false)
 SWITCH_PROGRAM(record_switch_cpus_calls, on_switch_cpus, true)
+#endif

@@ -74,7 +74,7 @@ static __always_inline struct task_state *mark_existing(struct task_struct *task
 		return NULL;
 	changed = target_update(task, task_state, comm);
 	*state = kernel_task_state(task);
-	if (changed && *state && settings.wakeup_from_sched_info) {
+	if (changed && *state && (settings.wakeup_from_sched_info || settings.stack_ns)) {
 		task_state->delay = task->sched_info.run_delay;
 		__sync_val_compare_and_swap(&task_state->slept, 0, ASLEEP_UNKNOWN);
 	}

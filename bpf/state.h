@@ -16,7 +16,7 @@
 
 #include "record.h"
 
-#define RING_SPILL 128 /* bytes behind a ring; the largest record fits */
+#define RING_SPILL 320 /* bytes behind a ring; the largest record fits */
 
 /*
  * Kinds of events, as the user names them (--events). A wake-up has no record: it is counted at the
@@ -80,8 +80,9 @@ struct cpu_state {
 	__u64 gap_count; /* events lost since the last record that found space, */
 	__u64 gap_clock; /* and the clock of the first of them, ns: valid once the count is not 0 */
 	struct program_cost costs[PROGRAM_GROUPS];
-	__u64 snapshot_clock; /* of the last snapshot of this CPU, ns */
-	__u64 spare[3];
+	__u64 snapshot_clock;  /* of the last snapshot of this CPU, ns */
+	__u64 stacks_left_out; /* of long sleeps: more than a limit, or no space in the ring */
+	__u64 spare[2];
 	__u64 reported[EVENT_KINDS]; /* of events[].full: reported by a RECORD_LOST */
 
 	/* Written by user code. */
@@ -105,14 +106,15 @@ struct task_state {
 	__s32 waker_tid;  /* of the last sched_waking */
 	__u64 wake_clock; /* of a wake-up since it last left a CPU, as a program saw it, ns; else 0.
 			     With settings.wakeup_from_sched_info only the first one of a task */
-	__u64 slept;	  /* it fell asleep then, ns; 0: it is not asleep. With that setting: */
-	__u64 delay;	  /* all time it had waited for CPUs by then, ns */
+	__u64 slept;	  /* it fell asleep then, ns; 0: it is not asleep. With that setting, and
+			     with settings.stack_ns */
+	__u64 delay;	  /* all time it had waited for CPUs by then, ns; with that setting */
 	__u32 unseen;	  /* SWITCH_NEXT_*: since it last left a CPU */
 
 	__u32 own_id;	 /* `id`, kept while it is not traced; 0: it never was */
 	__u32 in_target; /* belongs to the processes or threads that the user named */
-	__u32 pad;
-	__u64 css_set; /* where its cgroup was looked up (--cgroup) */
+	__u32 stacks;	 /* of long sleeps, in which second: see stack.bpf.h */
+	__u64 css_set;	 /* where its cgroup was looked up (--cgroup) */
 
 	/* Of its probes: */
 	__u64 stack_start, stack_end; /* the memory of the stack that it was last seen on */
@@ -191,6 +193,7 @@ struct settings {
 	__u32 preempt_calls;	      /* the kernel has the functions of PREEMPT_*_CALL */
 	__u32 pad;
 	__u64 sample_seed;
+	__u64 stack_ns;	 /* stacks of sleeps of this length or longer (--why=stack); 0: none */
 	__u64 ring_mask; /* bytes of a ring - 1 */
 	__u64 cgroup;	 /* id of the cgroup whose tasks are traced, with those below; 0: any */
 };

@@ -234,6 +234,11 @@ BASE = [
        "included."),
       ("thread/why-bursts", "Times off the CPU per reason", "# Bursts",
        "How often each thread leaves the CPU for each reason.")]),
+    ("thread/stack", 307, "Thread: stack of the sleep", BY_VALUE,
+     "Innermost functions of the kernel stack in which every thread sleeps long, from then until it runs\n"
+     "again.",
+     [("thread/stack-time", "Time asleep per stack", "Time",
+       "Time that each thread is off the CPU with each stack, the wait for a CPU after a wake-up included.")]),
     ("thread/first-taker", 301, "Thread: first taker of the CPU", BY_VALUE,
      "The first thread that ran on the CPU that every thread left, from then until it runs again. Others\n"
      "may have run there since: `ovni-report preempt` charges each one with its time.", []),

@@ -89,6 +89,17 @@ called() { # NAME
 	[ "$n" = 8 ] && [ "$m" = 8 ]
 }
 
+# Sleeps of 1 ms have the stack of nanosleep, in each variant of the program.
+stacked() { # NAME
+	n=$(ovni-dump "$1" | grep -c 'stack [0-9]* (.*nanosleep')
+	echo "$1: $n sleeps with the stack of nanosleep"
+	[ "$n" -ge 3 ] || return 1
+	case $1 in
+	stacks) record stacks-tracepoint ovni-bpf --why=lock,stack --wakeup-clock=tracepoint && stacked stacks-tracepoint &&
+		record stacks-cpus ovni-bpf --why=stack,2ms -C 0-1 && stacked stacks-cpus ;;
+	esac
+}
+
 # Sleeps by the kernel's count and by the row of each thread (its sixth column from the right).
 summed() { # NAME
 	# shellcheck disable=SC2013 # a word is a line
@@ -184,6 +195,7 @@ else
 	must "some CPUs (\`-C\`)" cpus any ovni-bpf -a -C 1
 	command="sleepers -n 2 -s 50"
 	must "clocks of wake-ups from tracepoints" tracepoint slept ovni-bpf --wakeup-clock=tracepoint
+	must "kernel stacks of long sleeps (\`--why=stack\`)" stacks stacked ovni-bpf --why=stack
 	must "summary mode" summary summed ovni-bpf --mode summary
 	must "summary mode of the whole machine" sums any ovni-bpf --mode summary -a
 	with_two_capabilities

@@ -12,6 +12,7 @@
  *   305  the object on which it sleeps there     from OHp to the next OHr
  *   306  the owner of the lock that it waits for from OHp to the next OHr; the OHw between them,
  *                                                which is the next event of the thread, has it
+ *   307  the stack of a long sleep               from OHp to the next OHr, read ahead as 306
  *   324  running, runnable or sleeping, and why  from OHx to OHe
  *
  * In: OHx, OHp, OHw, OHr, OHe and marks; out: lines, and arrows with --arrows. 301 and 302 show
@@ -34,8 +35,10 @@
 #include "trace/base/log.h"
 #include "trace/base/off_cpu.h"
 #include "trace/base/text.h"
+#include "trace/ovni/stack_file.h"
+#include "trace/states/sleep_call.h"
 
-enum { REASON, NEXT, WAKER, LOST, CALL, OBJECT, OWNER, ACTIVITY };
+enum { REASON, NEXT, WAKER, LOST, CALL, OBJECT, OWNER, STACK, ACTIVITY };
 
 /* Values of 301, 302 and 306 without a thread; the ids of threads follow. */
 enum {
@@ -104,6 +107,7 @@ static const struct channel_page channels[] = {
 	[CALL] = SCHEDULER_CHANNEL(304, CPU_NONE, "Thread: system call of the sleep", NULL),
 	[OBJECT] = SCHEDULER_CHANNEL(305, CPU_NONE, "Thread: object of the sleep", NULL),
 	[OWNER] = SCHEDULER_CHANNEL(306, CPU_NONE, "Thread: owner of the lock", owner_values),
+	[STACK] = SCHEDULER_CHANNEL(307, CPU_NONE, "Thread: stack of the sleep", NULL),
 };
 
 #define TID_MAX	       (1 << 22) /* the maximum of Linux */
@@ -142,6 +146,9 @@ struct bpf {
 	struct off_period *periods; /* by gindex, NULL without --arrows */
 	char *activity_labels[OFF_CPU_COUNT];
 	struct sleep_objects objects;
+	struct stack_table stacks;
+	char **stack_labels; /* nstack_labels of them */
+	size_t nstack_labels;
 };
 
 /* ---- metadata ---- */
@@ -330,6 +337,23 @@ static int sleep_in_call(struct bpf *bpf, struct pairs *pairs, const struct even
 	return err;
 }
 
+/* Value of 307 for a sleep that begins: the place of its stack in the file, from 1; 0: it has none,
+ * or it is not known. The event that ends it, the next one of the thread, has the number. */
+static int64_t stack_value(struct bpf *bpf, const struct pairs *pairs)
+{
+	const struct stream *stream = &pairs->emu->streams[pairs->th->stream];
+	struct stack_line *line;
+	struct event end;
+
+	if (!bpf->stacks.n || event_decode(&end, stream->at, stream_peek_end(stream)) <= 0)
+		return 0;
+	line = sleep_stack(&end) ? stack_table_find(&bpf->stacks, sleep_stack(&end)) : NULL;
+	if (!line)
+		return 0;
+	line->used = true;
+	return line - bpf->stacks.lines + 1;
+}
+
 static int leave(struct bpf *bpf, struct pairs *pairs, const struct event *ev)
 {
 	struct emulator *emu = pairs->emu;
@@ -355,6 +379,7 @@ static int leave(struct bpf *bpf, struct pairs *pairs, const struct event *ev)
 	put(pairs, REASON, reason);
 	put(pairs, NEXT, taker);
 	err = sleep_in_call(bpf, pairs, ev);
+	put(pairs, STACK, stack_value(bpf, pairs));
 	put(pairs, ACTIVITY,
 	    (off_cpu_runnable(reason) ? ACTIVITY_RUNNABLE : ACTIVITY_SLEEPING) + (int64_t)reason);
 	return err;
@@ -427,6 +452,7 @@ static void resume(struct bpf *bpf, struct pairs *pairs)
 	put(pairs, CALL, 0);
 	put(pairs, OBJECT, 0);
 	put(pairs, OWNER, 0);
+	put(pairs, STACK, 0);
 	put(pairs, ACTIVITY, ACTIVITY_RUNNING);
 	if (!period)
 		return;
@@ -502,6 +528,8 @@ static int start(struct emulator *emu, struct model_state *state)
 	emu->names = true;
 	if (sleep_objects_start(&bpf->objects, emu))
 		goto nomem;
+	if (stack_table_load(&bpf->stacks, emu->trace.fd, emu->trace.path))
+		return -EINVAL;
 	for (unsigned i = 0; i < OFF_CPU_COUNT; i++)
 		if (channel_add_label(&emu->channels[bpf->first + REASON], i ? i : REASON_UNKNOWN,
 				      off_cpu_label(i)) ||
@@ -537,6 +565,27 @@ static const char *name_of(const struct emulator *emu, const struct bpf *bpf,
 	return i == HASH_NONE ? NULL : bpf->names[i].text;
 }
 
+/* Adds the labels of the stacks that occur. Returns 0 or -ENOMEM. */
+static int describe_stacks(struct emulator *emu, struct bpf *bpf)
+{
+	for (size_t i = 0; i < bpf->stacks.n; i++) {
+		char *label, **added;
+
+		if (!bpf->stacks.lines[i].used)
+			continue;
+		label = stack_line_text(&bpf->stacks.lines[i], 3);
+		added = label ? ARRAY_ADD(bpf->stack_labels, bpf->nstack_labels) : NULL;
+		if (!added) {
+			free(label);
+			return -ENOMEM;
+		}
+		*added = label;
+		if (channel_add_label(&emu->channels[bpf->first + STACK], (int64_t)i + 1, label))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static int describe(struct emulator *emu, struct model_state *state)
 {
 	struct bpf *bpf = state->data;
@@ -560,7 +609,7 @@ static int describe(struct emulator *emu, struct model_state *state)
 	if (sleep_objects_describe(&bpf->objects, &emu->channels[bpf->first + CALL],
 				   &emu->channels[bpf->first + OBJECT]))
 		return log_no_memory("for the names of system calls");
-	return 0;
+	return describe_stacks(emu, bpf) ? log_no_memory("for the names of stacks") : 0;
 }
 
 static void close_bpf(struct model_state *state)
@@ -572,6 +621,10 @@ static void close_bpf(struct model_state *state)
 	for (size_t i = 0; i < OFF_CPU_COUNT; i++)
 		free(bpf->activity_labels[i]);
 	sleep_objects_fini(&bpf->objects);
+	for (size_t i = 0; i < bpf->nstack_labels; i++)
+		free(bpf->stack_labels[i]);
+	free(bpf->stack_labels);
+	stack_table_free(&bpf->stacks);
 	for (size_t i = 0; i < bpf->nnames; i++)
 		free(bpf->names[i].text);
 	for (size_t i = 0; i < bpf->nknown; i++)

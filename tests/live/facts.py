@@ -46,7 +46,11 @@ class Event:
         return len(self.data) - 6 if self.mcv in ("OHp", "KCO") and len(self.data) in (8, 16) else 0
 
     def _owner_bytes(self):
-        return 4 if self.mcv in ("OHw", "KCI") and len(self.data) == 8 else 0
+        return {8: 4, 16: 12}.get(len(self.data), 0) if self.mcv in ("OHw", "KCI") else 0
+
+    def stack(self):
+        """The number of the stack in which the thread slept; 0: none."""
+        return struct.unpack("<I", self.data[8:12])[0] if self._owner_bytes() == 12 else 0
 
     def owner(self):
         """The owner of the lock on which the thread slept: a tid, -1 none, 0 not known."""

@@ -111,7 +111,7 @@ static void types_are_those_of_the_specification(void **state)
 		{"openmp", {50, 51, 52}},
 		{"tampi", {20}},
 		{"nosv", {15, 10, 11, 12, 13, 14, 16}},
-		{"bpf", {300, 301, 302, 303, 304, 305, 306, 324}},
+		{"bpf", {300, 301, 302, 303, 304, 305, 306, 307, 324}},
 	};
 	size_t m = 0;
 

@@ -138,7 +138,23 @@ static int kit_describe(int fd, const char *path, const struct json *meta)
 	return kit_put_meta(s, meta);
 }
 
-static const struct writer_files kit_files = {kit_create, kit_append, kit_describe, kit_store};
+static char kit_lines[8192]; /* of the only file of text */
+
+static int kit_append_text(int fd, const char *name, const void *lines, size_t size)
+{
+	size_t have = strlen(kit_lines);
+
+	(void)fd;
+	(void)name;
+	if (have + size >= sizeof(kit_lines))
+		return -ENOSPC;
+	memcpy(kit_lines + have, lines, size);
+	kit_lines[have + size] = '\0';
+	return 0;
+}
+
+static const struct writer_files kit_files = {kit_create, kit_append, kit_describe, kit_store,
+					      kit_append_text};
 
 static void kit_forget(void)
 {
@@ -148,6 +164,7 @@ static void kit_forget(void)
 		free(kit_disk.all[i].meta);
 	}
 	free(kit_disk.all);
+	kit_lines[0] = '\0';
 	memset(&kit_disk, 0, sizeof(kit_disk));
 }
 
@@ -179,6 +196,8 @@ struct kit {
 	int err;	  /* of timeline_close(), then of the writer */
 };
 
+static uint64_t kit_stack_ns; /* of the next kit: stacks are recorded */
+
 static void kit_open(struct kit *kit, const char *cpus, struct timeline_options options)
 {
 	struct writer_options writer_options = {.trace_fd = -1, .files = &kit_files};
@@ -188,6 +207,7 @@ static void kit_open(struct kit *kit, const char *cpus, struct timeline_options 
 	kit->info = (struct session_info){.loom = "node",
 					  .machine = "x86_64",
 					  .mode = "full",
+					  .stack_ns = kit_stack_ns,
 					  .command_status = -1,
 					  .lost = SESSION_UNKNOWN};
 	assert_int_equal(topology_parse(&kit->topology, cpus), 0);

@@ -123,9 +123,18 @@ static const struct {
 	{"-a --mode summary --strict-drops", "--strict-drops: needs --mode full"},
 	{"-a --mode summary --kernel-model", "--kernel-model: needs --mode full"},
 	{"-a --mode summary --why call",
-	 "--why: call and lock need --mode full and switch among --events"},
+	 "--why: call, lock and stack need --mode full and switch among --events"},
 	{"-a --events fork --why=lock",
-	 "--why: call and lock need --mode full and switch among --events"},
+	 "--why: call, lock and stack need --mode full and switch among --events"},
+	{"-a --why=stack=user", "--why stack=user: this version records no stacks of user code"},
+	{"-a --why=lock,stack=both,2ms",
+	 "this version records no stacks of user code: give stack=kernel"},
+	{"-a --why=stack,99us", "--why stack,99us: the shortest time is 100us"},
+	{"-a --why=1ms", "'1ms' is none of call, lock, none, stack, stack=kernel"},
+	{"-a --why=stack,1ms,2ms",
+	 "'2ms' is none of call, lock, none, stack, stack=kernel and no time"},
+	{"-a --why=stack,", "'' is none of call"},
+	{"-a --why=io", "--why io: 'io' is none of call, lock, none, stack, stack=kernel"},
 	{"-a --events fork --kernel-model", "--kernel-model: needs --mode full and switch among"},
 	{"-a --mode summary --rotate 1m", "--rotate: needs --mode full"},
 	{"-a --mode summary --last 10s", "--last: needs --mode full"},
@@ -237,6 +246,17 @@ static void every_option_reaches_its_place(void **state)
 	assert_int_equal(o.buffer_bytes, 65536);
 	assert_int_equal(o.max_bytes, 2ull << 30);
 	options_free(&o);
+	accepted(&o, "-a --why=stack");
+	assert_int_equal(o.why, WHY_CALL);
+	assert_int_equal(o.stack_ns, 1000000);
+	accepted(&o, "-a --why=lock,stack=kernel,100us");
+	assert_int_equal(o.why, WHY_LOCK);
+	assert_int_equal(o.stack_ns, 100000);
+	accepted(&o, "-a --why=stack,2s,lock");
+	assert_int_equal(o.why, WHY_LOCK);
+	assert_int_equal(o.stack_ns, 2000000000);
+	accepted(&o, "-a --why=stack --why=lock");
+	assert_int_equal(o.stack_ns, 0);
 	accepted(&o, "-a --mode summary --why none");
 	assert_int_equal(o.why, WHY_NONE);
 	options_free(&o);

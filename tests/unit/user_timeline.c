@@ -297,8 +297,11 @@ static void assert_owners(const char *path, const char *wanted)
 		if (memcmp(ev + 1, "OHw", 3) != 0)
 			continue;
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%d", get_i32(ev + 12));
-		if (size == 8)
+		if (size == 8 || size == 16)
 			n += (size_t)snprintf(text + n, sizeof(text) - n, " %d", get_i32(ev + 16));
+		if (size == 16)
+			n += (size_t)snprintf(text + n, sizeof(text) - n, " stack %u",
+					      get_u32(ev + 20));
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s\n",
 				      size == 12 ? " lost" : "");
 	}
@@ -343,6 +346,72 @@ static void after_a_loss_there_is_no_owner(void **state)
 	give(0, 1500, idle, 0, a);
 	close_kit(2000, 0);
 	assert_owners("loom.node/proc.10/thread.20", "0 lost\n0 30\n");
+}
+
+/* A stack of `who`, of the addresses `from`, `from` + 1, ... */
+static void give_stack(unsigned cpu, uint64_t clock, struct who who, uint64_t from, unsigned n)
+{
+	struct record_stack r = {.head = {.clock = clock, .kind = RECORD_STACK, .id = who.id},
+				 .tid = who.tid,
+				 .nkernel = n};
+
+	for (unsigned i = 0; i < n && i < STACK_KERNEL_MAX; i++)
+		r.kernel[i] = from + i;
+	if (n == STACK_KERNEL_MAX)
+		r.head.flags = STACK_CUT;
+	assert_int_equal(kit_give(&kit, cpu, &r), 0);
+}
+
+/* Equal stacks have one number and one line; a sleep without one, and the next sleep, have none. */
+static void the_end_of_a_long_sleep_has_its_stack(void **state)
+{
+	(void)state;
+	kit_stack_ns = 100;
+	open_kit(a);
+	kit_stack_ns = 0;
+	give_lock(0, 1100, a, OFF_CPU_SLEEPING, idle, 202, 64, 30);
+	give_stack(0, 1199, a, 0x1000, 2);
+	give_woken(0, 1200, idle, 0, a, 1150, 30);
+	give(0, 1300, a, OFF_CPU_SLEEPING, idle);
+	give_woken(0, 1310, idle, 0, a, 1305, 30);
+	give(0, 1400, a, OFF_CPU_UNINTERRUPTIBLE, idle);
+	give_stack(0, 1599, a, 0x1000, 3);
+	give(0, 1600, idle, 0, a);
+	give(0, 1700, a, OFF_CPU_SLEEPING, b);
+	give_stack(1, 1799, a, 0x1000, 2);
+	give(1, 1800, idle, 0, a);
+	give(1, 1810, a, OFF_CPU_SLEEPING, idle);
+	give_stack(1, 1899, a, 1, 0); /* the kernel found none */
+	give(1, 1900, idle, 0, a);
+	give_stack(1, 1949, other, 1, 2); /* no task of ours */
+	close_kit(2000, 0);
+	assert_owners("loom.node/proc.10/thread.20",
+		      "30 30 stack 1\n30\n0 0 stack 2\n0 0 stack 1\n0\n");
+	assert_string_equal(kit_lines,
+			    "ovni-bpf stacks 1\n1\t0x1000;0x1001\n2\t0x1000;0x1001;0x1002\n");
+	assert_int_equal(kit.counts.stacks, 3);
+}
+
+/* The switch after the record of a stack is lost: the next sleep does not get it. */
+static void a_stack_belongs_to_one_sleep(void **state)
+{
+	struct record_switch r = rec_switch(1300, idle, 0, a);
+	struct record_lost lost = rec_lost(1250, 1200, 1);
+
+	(void)state;
+	kit_stack_ns = 100;
+	open_kit(a);
+	kit_stack_ns = 0;
+	give(0, 1100, a, OFF_CPU_SLEEPING, idle);
+	give_stack(0, 1190, a, 0x1000, STACK_KERNEL_MAX);
+	assert_int_equal(kit_give(&kit, 0, &lost), 0);
+	r.head.flags = SWITCH_NEXT_LOST;
+	assert_int_equal(kit_give(&kit, 0, &r), 0);
+	give(0, 1400, a, OFF_CPU_SLEEPING, idle);
+	give(0, 1500, idle, 0, a);
+	close_kit(2000, 0);
+	assert_owners("loom.node/proc.10/thread.20", "0 lost\n0\n");
+	assert_non_null(strstr(kit_lines, ";0x101f;[cut]\n"));
 }
 
 static void a_call_that_goes_on_after_a_loss_has_its_own_number(void **state)
@@ -633,6 +702,8 @@ int main(void)
 		TEST(a_thread_asleep_when_the_window_opens_has_its_system_call),
 		TEST(the_end_of_a_wait_for_a_lock_has_its_owner),
 		TEST(after_a_loss_there_is_no_owner),
+		TEST(the_end_of_a_long_sleep_has_its_stack),
+		TEST(a_stack_belongs_to_one_sleep),
 		TEST(a_call_that_goes_on_after_a_loss_has_its_own_number),
 		TEST(a_wake_up_has_its_own_clock_and_waker),
 		TEST(without_a_wake_up_seen_it_is_at_the_switch),

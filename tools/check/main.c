@@ -29,7 +29,9 @@
 #include "trace/base/cli.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
+#include "trace/ovni/stack_file.h"
 #include "trace/ovni/trace.h"
+#include "trace/states/sleep_call.h"
 
 struct options {
 	struct emu_options emu;
@@ -46,6 +48,8 @@ struct check {
 	bool accepted;	   /* by the emulator */
 	bool clean;	   /* by its lint, too */
 	bool contradicted; /* stats.json, by the streams */
+	struct stack_table stacks;
+	uint64_t stacks_unknown; /* sleeps with the number of a stack that is not in the file */
 };
 
 #define TO(member) offsetof(struct options, member)
@@ -155,6 +159,8 @@ static int on_event(void *arg, const struct intervals *intervals, uint32_t strea
 
 	(void)intervals;
 	stats_check_event(&c->stats, stream, ev);
+	if (sleep_stack(ev) && !stack_table_find(&c->stacks, sleep_stack(ev)))
+		c->stacks_unknown++;
 	return 0;
 }
 
@@ -371,7 +377,19 @@ static int check_streams(struct check *c)
 	if (err)
 		goto out;
 	report_stats(c);
+	/* a damaged one is a fault that the emulator has reported */
+	diagnostics_capture(&c->diagnostics, accepted ? SEVERITY_ERROR : SEVERITY_NOTE);
+	err = stack_table_load(&c->stacks, trace.fd, c->options->path);
+	diagnostics_release();
+	if (err == -ENOMEM)
+		goto out;
 	err = check_times(c);
+	if (!err && c->stacks_unknown)
+		diagnostics_add(&c->diagnostics, SEVERITY_WARNING,
+				"%llu sleep%s a stack that is not known: the file " STACK_FILE
+				" does not have its number",
+				(unsigned long long)c->stacks_unknown,
+				plural(c->stacks_unknown, " has", "s have"));
 out:
 	trace_close(&trace);
 	return err;
@@ -437,6 +455,7 @@ static int check(const struct options *options)
 out:
 	cpu_times_fini(&c.cpu_times);
 	stats_check_free(&c.stats);
+	stack_table_free(&c.stacks);
 	diagnostics_free(&c.diagnostics);
 	return status;
 }

@@ -24,9 +24,11 @@
 #include "trace/base/text.h"
 #include "trace/catalog/catalog.h"
 #include "trace/ovni/player.h"
+#include "trace/ovni/stack_file.h"
 #include "trace/states/cpu_time.h"
 #include "trace/states/intervals.h"
 #include "trace/states/open_regions.h"
+#include "trace/states/sleep_call.h"
 
 struct options {
 	const char *path, *out;
@@ -141,7 +143,8 @@ struct cutter {
 	struct intervals intervals; /* the states in the whole trace */
 	struct cpu_times cpus;	    /* of the part, if the whole trace has some that are unknown */
 	bool opened;		    /* the window */
-	bool marked, counted;	    /* a stream has the mark, and the numbers, of the whole part */
+	struct stack_table stacks;
+	bool marked, counted; /* a stream has the mark, and the numbers, of the whole part */
 };
 
 /* Whether the event creates a type or a task, which belong to the process, not to the thread. */
@@ -504,6 +507,16 @@ static int take_move(struct cutter *c, uint32_t stream, const struct event *ev, 
 	return err;
 }
 
+/* The new trace has the stack of a sleep that ends in it. */
+static void use_stack(struct cutter *c, const struct event *ev)
+{
+	uint32_t number = sleep_stack(ev);
+	struct stack_line *line = number ? stack_table_find(&c->stacks, number) : NULL;
+
+	if (line)
+		line->used = true;
+}
+
 /* A thread that was entered as paused, on the virtual CPU, moves to its own CPU when it wakes. */
 static int put_waking(struct cutter *c, uint32_t stream, const uint8_t *bytes,
 		      const struct event *ev)
@@ -515,6 +528,7 @@ static int put_waking(struct cutter *c, uint32_t stream, const uint8_t *bytes,
 
 	t->on_virtual = false;
 	c->kept++;
+	use_stack(c, ev);
 	if (ev->value == 'w')
 		err = put(c, stream, bytes, ev->size);
 	else
@@ -547,6 +561,7 @@ static int write_event(struct cutter *c, uint32_t stream, const uint8_t *bytes,
 	if (err)
 		return err;
 	c->kept++;
+	use_stack(c, ev);
 	idle = idle_of(t, event_mcv(ev));
 	if (idle)
 		*idle = ev->value;
@@ -708,6 +723,9 @@ static int cutter_run(struct cutter *c)
 	err = intervals_init(&c->intervals, c->source);
 	if (err)
 		return err; /* after a message */
+	err = stack_table_load(&c->stacks, c->source->trace.fd, c->source->trace.path);
+	if (err)
+		return err;
 	group_streams(c);
 	err = walk(c);
 	if (err)
@@ -717,6 +735,7 @@ static int cutter_run(struct cutter *c)
 		if (err)
 			goto out;
 	}
+	return stack_table_write(&c->stacks, c->out_fd, 0);
 out:
 	if (err == -ENOMEM)
 		log_no_memory("while cutting %s", c->source->trace.path);
@@ -735,6 +754,7 @@ static void cutter_fini(struct cutter *c)
 	}
 	intervals_fini(&c->intervals);
 	cpu_times_fini(&c->cpus);
+	stack_table_free(&c->stacks);
 	free(c->threads);
 	free(c->processes);
 	free(c->written);

@@ -22,10 +22,13 @@
 #include "trace/base/text.h"
 #include "trace/catalog/catalog.h"
 #include "trace/ovni/player.h"
+#include "trace/ovni/stack_file.h"
 #include "trace/ovni/trace.h"
 #include "trace/states/sleep_call.h"
 
-#define OWNER_END 8 /* bytes of OHw and KCI up to the owner of a lock */
+#define OWNER_END   8  /* bytes of OHw and KCI up to the owner of a lock, */
+#define STACK_END   16 /* and with the number of a stack */
+#define STACK_SHOWN 3
 
 struct options {
 	const char *path;
@@ -66,7 +69,8 @@ struct dump {
 	char clock_text[DIGITS_SIZE];
 	bool filtered;
 	enum call_machine *machines; /* of each stream */
-	struct column *columns;	     /* of each stream: the text between MCV and TEXT */
+	struct stack_table stacks;
+	struct column *columns; /* of each stream: the text between MCV and TEXT */
 };
 
 /* "  loom.node1.0/proc.10/thread.11  ", of which most lines are made. */
@@ -185,6 +189,8 @@ static void explain_anew(struct printer *out, const struct event *ev)
 		n = ev->payload_size; /* put_call() has the rest */
 	if (sleep_lock_owner(ev) != LOCK_OWNER_UNKNOWN && n < OWNER_END)
 		n = OWNER_END; /* put_owner() has it */
+	if (sleep_stack(ev))
+		n = STACK_END; /* put_stack() has it */
 	if (n < ev->payload_size) {
 		printer_bytes(out, " +", 2);
 		put_bytes(out, ev->payload + n, ev->payload_size - n);
@@ -377,6 +383,25 @@ static void put_owner(struct dump *d, const struct event *ev)
 		printer_text(&d->out, ", slept on an object without an owner");
 }
 
+/* The number of a stack, and its innermost functions. */
+static void put_stack(struct dump *d, const struct event *ev)
+{
+	uint32_t number = sleep_stack(ev);
+	const struct stack_line *line = number ? stack_table_find(&d->stacks, number) : NULL;
+	char *text;
+
+	if (!number)
+		return;
+	printer_format(&d->out, ", stack %u", number);
+	if (!line) {
+		printer_text(&d->out, " (not known)");
+		return;
+	}
+	text = stack_line_text(line, STACK_SHOWN);
+	printer_format(&d->out, " (%s)", text ? text : "?");
+	free(text);
+}
+
 static inline void print_line(struct dump *d, uint32_t stream, const struct event *ev)
 {
 	const struct column *column = &d->columns[stream];
@@ -397,6 +422,7 @@ static inline void print_line(struct dump *d, uint32_t stream, const struct even
 		if (ev->payload_size > 6) {
 			put_call(d, stream, ev);
 			put_owner(d, ev);
+			put_stack(d, ev);
 		}
 	}
 	printer_bytes(&d->out, "\n", 1);
@@ -424,6 +450,8 @@ static void print_json(struct dump *d, uint32_t stream, const struct event *ev)
 	}
 	if (sleep_lock_owner(ev) != LOCK_OWNER_UNKNOWN)
 		printer_format(out, ",\"lock_owner\":%d", sleep_lock_owner(ev));
+	if (sleep_stack(ev))
+		printer_format(out, ",\"stack\":%u", sleep_stack(ev));
 	printer_text(out, ",\"args\":");
 	printer_text(out,
 		     put_json_arguments(out, ev) ? ",\"known\":true}\n" : ",\"known\":false}\n");
@@ -503,6 +531,9 @@ int main(int argc, char **argv)
 	err = filter_start(&d->options.filter, &d->source, &d->filtered);
 	if (err)
 		goto out;
+	err = stack_table_load(&d->stacks, d->source.trace.fd, d->options.path);
+	if (err)
+		goto out;
 	err = d->options.by_stream ? dump_by_stream(d) : dump_by_clock(d);
 out:
 	if (printer_close(&d->out) < 0)
@@ -511,6 +542,7 @@ out:
 		free(d->columns[i].text);
 	free(d->columns);
 	free(d->machines);
+	stack_table_free(&d->stacks);
 	filter_free(&d->options.filter);
 	status = err ? STATUS_FAILED : whole_report(&d->source.whole, d->options.path);
 	source_close(&d->source);

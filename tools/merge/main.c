@@ -35,7 +35,9 @@
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 #include "trace/catalog/catalog.h"
+#include "trace/ovni/stack_file.h"
 #include "trace/ovni/trace.h"
+#include "trace/states/sleep_call.h"
 
 #define BUFFER_BYTES (256 << 10)
 
@@ -55,6 +57,8 @@ struct merge {
 	bool *used;		   /* merged streams of the kernel trace */
 	struct merge_marks *marks; /* of both traces */
 	struct json *first;	   /* metadata of the first stream, written at the end */
+	struct stack_table stacks; /* of the kernel trace */
+	uint32_t stacks_before;	   /* the last number of a stack of the program */
 	bool named;		   /* the output has the names of the kernel trace */
 	uint64_t merged, alone, events, moved, split, others;
 	int64_t most_moved;
@@ -249,6 +253,21 @@ static int next_kernel(struct pair *w, struct side *side)
 	return 0;
 }
 
+/* Gives the stack of an event of the kernel trace, `bytes`, its number in the new trace. One that
+ * is not known has none there. */
+static void renumber_stack(struct merge *m, const struct event *ev, uint8_t *bytes)
+{
+	uint32_t number = sleep_stack(ev);
+	struct stack_line *line = number ? stack_table_find(&m->stacks, number) : NULL;
+
+	if (!number)
+		return;
+	number = line && number <= UINT32_MAX - m->stacks_before ? number + m->stacks_before : 0;
+	if (number)
+		line->used = true;
+	memcpy(bytes + EVENT_HEADER_SIZE + SLEEP_STACK_AT, &number, sizeof(number));
+}
+
 static int put_at(struct pair *w, uint8_t *bytes, size_t size, int64_t clock)
 {
 	memcpy(bytes + 4, &clock, sizeof(clock));
@@ -289,6 +308,7 @@ static int take_interval(struct pair *w, struct side *kernel, struct interval *i
 	iv->to = kernel->clock;
 	iv->in_size = kernel->stream->ev.size;
 	memcpy(iv->in, kernel->bytes, iv->in_size);
+	renumber_stack(w->merge, &kernel->stream->ev, iv->in);
 	return next_kernel(w, kernel);
 }
 
@@ -597,6 +617,7 @@ static int put_other(struct merge *m, const struct mapped_stream *image)
 		return put(m, image->at - ev->size, ev->size);
 	memcpy(bytes, image->at - ev->size, ev->size);
 	merge_marks_event(m->marks, ev, bytes);
+	renumber_stack(m, ev, bytes);
 	return put(m, bytes, ev->size);
 }
 
@@ -710,10 +731,27 @@ static int copy_others(struct merge *m)
 	return 0;
 }
 
+/* The stacks of the program come first, with their numbers; only another recorder makes some. */
+static int copy_stacks(struct merge *m)
+{
+	struct stack_table program;
+	int err = stack_table_load(&program, m->program.trace.fd, m->options->program);
+
+	for (size_t i = 0; i < program.n; i++)
+		program.lines[i].used = true;
+	if (!err)
+		err = stack_table_write(&program, m->out_fd, 0);
+	m->stacks_before = program.n ? program.lines[program.n - 1].number : 0;
+	stack_table_free(&program);
+	return err ? err : stack_table_load(&m->stacks, m->kernel.trace.fd, m->options->kernel);
+}
+
 static int merge_all(struct merge *m)
 {
-	int err;
+	int err = copy_stacks(m);
 
+	if (err)
+		return err;
 	for (size_t i = 0; i < m->program.trace.nstreams; i++) {
 		err = merge_stream(m, i);
 		if (err)
@@ -724,9 +762,8 @@ static int merge_all(struct merge *m)
 	else if (!m->events)
 		log_warn("%s: no KCO or KCI; was it recorded with --kernel-model?",
 			 m->options->kernel);
-	if (!m->options->others)
-		return 0;
-	return copy_others(m);
+	err = m->options->others ? copy_others(m) : 0;
+	return err ? err : stack_table_write(&m->stacks, m->out_fd, m->stacks_before);
 }
 
 static int run(struct merge *m)
@@ -792,6 +829,7 @@ int main(int argc, char **argv)
 	if (merge.out_fd >= 0)
 		close(merge.out_fd);
 	json_free(merge.first);
+	stack_table_free(&merge.stacks);
 	free(merge.used);
 	merge_marks_free(merge.marks);
 	free(merge.buffer);

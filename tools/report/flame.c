@@ -26,14 +26,6 @@ struct open_call {
 	uint32_t name, frame;
 };
 
-struct track { /* of one thread */
-	uint32_t base, frame;
-	struct open_call *calls;
-	size_t depth;
-	uint32_t room;
-	int64_t seen[TIME_CLASSES]; /* ns that are in frames */
-};
-
 const char *const flame_time_words[] = {
 	[FLAME_WALL] = "wall time",	    [FLAME_CPU] = "time on a CPU",
 	[FLAME_RUNNABLE] = "runnable time", [FLAME_THROTTLED] = "throttled time",
@@ -59,7 +51,7 @@ int64_t flame_own(const struct flame *flame, const struct flame_frame *frame)
 
 /* ---- the tree ---- */
 
-static int64_t add_name(struct flame *flame, struct flame_name name)
+int64_t flame_add_name(struct flame *flame, struct flame_name name)
 {
 	struct flame_name *new = ARRAY_ADD(flame->names, flame->nnames);
 
@@ -82,7 +74,7 @@ static int64_t add_frame(struct flame *flame, uint32_t parent, uint32_t name)
 }
 
 /* The frame of `name` below `parent`, or -ENOMEM. */
-static int64_t frame_below(struct flame *flame, uint32_t parent, uint32_t name)
+int64_t flame_frame_below(struct flame *flame, uint32_t parent, uint32_t name)
 {
 	uint32_t last = flame->frames[parent].last, *at;
 	int64_t new;
@@ -120,7 +112,7 @@ static int64_t name_of(struct flame *flame, uint32_t frame, const struct functio
 		return -ENOMEM;
 	if (*at != HASH_NONE)
 		return *at;
-	new = add_name(flame, (struct flame_name){.function = *f});
+	new = flame_add_name(flame, (struct flame_name){.function = *f});
 	if (new >= 0)
 		*at = (uint32_t) new;
 	return new;
@@ -134,7 +126,7 @@ static int64_t add_groups(struct flame *flame, const struct groups *groups)
 	for (size_t i = 0; i < groups->n; i++) {
 		char *label = strdup(groups->list[i].label);
 
-		if (!label || add_name(flame, (struct flame_name){.label = label}) < 0) {
+		if (!label || flame_add_name(flame, (struct flame_name){.label = label}) < 0) {
 			free(label);
 			return -ENOMEM;
 		}
@@ -143,8 +135,8 @@ static int64_t add_groups(struct flame *flame, const struct groups *groups)
 }
 
 /* Adds a level of frames: those of the groups of the chosen threads. */
-static int add_level(const struct report *report, struct flame *flame, struct track *tracks,
-		     enum group_by by)
+int flame_add_level(const struct report *report, struct flame *flame, struct flame_track *tracks,
+		    enum group_by by)
 {
 	struct groups groups = {0};
 	int64_t first, frame;
@@ -158,7 +150,7 @@ static int add_level(const struct report *report, struct flame *flame, struct tr
 	for (size_t i = 0; i < report->source->trace.nstreams && err == 0; i++) {
 		if (!report->filter->streams[i])
 			continue;
-		frame = frame_below(flame, tracks[i].frame, (uint32_t)first + groups.of[i]);
+		frame = flame_frame_below(flame, tracks[i].frame, (uint32_t)first + groups.of[i]);
 		tracks[i].base = tracks[i].frame = (uint32_t)frame;
 		err = frame < 0 ? (int)frame : 0;
 	}
@@ -170,7 +162,7 @@ out:
 /* ---- the walk ---- */
 
 /* The time of the thread since the last call counts for its present frame. */
-static void settle(struct flame *flame, struct track *t, const int64_t now[TIME_CLASSES])
+static void settle(struct flame *flame, struct flame_track *t, const int64_t now[TIME_CLASSES])
 {
 	int64_t *own = flame->frames[t->frame].own;
 
@@ -180,7 +172,7 @@ static void settle(struct flame *flame, struct track *t, const int64_t now[TIME_
 	}
 }
 
-static int enter(struct flame *flame, struct track *t, const struct function *f, bool counts)
+static int enter(struct flame *flame, struct flame_track *t, const struct function *f, bool counts)
 {
 	struct open_call *calls = stack_more(t->calls, t->depth, &t->room, sizeof(*calls));
 	int64_t name = name_of(flame, t->frame, f), frame;
@@ -190,7 +182,7 @@ static int enter(struct flame *flame, struct track *t, const struct function *f,
 	t->calls = calls;
 	if (name < 0)
 		return (int)name;
-	frame = frame_below(flame, t->frame, (uint32_t)name);
+	frame = flame_frame_below(flame, t->frame, (uint32_t)name);
 	if (frame < 0)
 		return (int)frame;
 	if (frame != t->frame)
@@ -201,7 +193,7 @@ static int enter(struct flame *flame, struct track *t, const struct function *f,
 }
 
 /* The innermost call of the function ends; calls inside it continue without it. */
-static int leave(struct flame *flame, struct track *t, const struct function *f)
+static int leave(struct flame *flame, struct flame_track *t, const struct function *f)
 {
 	size_t i = t->depth;
 	int64_t frame;
@@ -213,7 +205,8 @@ static int leave(struct flame *flame, struct track *t, const struct function *f)
 	t->depth--;
 	memmove(t->calls + i - 1, t->calls + i, (t->depth - (i - 1)) * sizeof(*t->calls));
 	for (i--; i < t->depth; i++) {
-		frame = frame_below(flame, i ? t->calls[i - 1].frame : t->base, t->calls[i].name);
+		frame = flame_frame_below(flame, i ? t->calls[i - 1].frame : t->base,
+					  t->calls[i].name);
 		if (frame < 0)
 			return (int)frame;
 		t->calls[i].frame = (uint32_t)frame;
@@ -225,14 +218,14 @@ static int leave(struct flame *flame, struct track *t, const struct function *f)
 struct walk {
 	struct report *report;
 	struct flame *flame;
-	struct track *tracks;
+	struct flame_track *tracks;
 };
 
 static int event(void *arg, const struct intervals *intervals, uint32_t stream,
 		 const struct event *ev)
 {
 	const struct walk *w = arg;
-	struct track *t = &w->tracks[stream];
+	struct flame_track *t = &w->tracks[stream];
 	int64_t now[TIME_CLASSES];
 	struct function f;
 	enum catalog_action action = function_event(ev, &f);
@@ -245,6 +238,18 @@ static int event(void *arg, const struct intervals *intervals, uint32_t stream,
 	return action == ACTION_PUSH
 		       ? enter(w->flame, t, &f, report_wants(w->report, stream, ev->clock))
 		       : leave(w->flame, t, &f);
+}
+
+void flame_add_up(struct flame *flame)
+{
+	for (size_t i = flame->nframes; i-- > 0;) {
+		struct flame_frame *frame = &flame->frames[i], *parent;
+
+		frame->total = clock_sum(frame->total, flame_own(flame, frame));
+		parent = &flame->frames[frame->parent];
+		if (i)
+			parent->total = clock_sum(parent->total, frame->total);
+	}
 }
 
 /* Adds the time after the last calls, the names of functions, and the totals. */
@@ -265,14 +270,7 @@ static int finish(const struct walk *w, const struct intervals *intervals)
 		if (!name->label || !name->type)
 			return -ENOMEM;
 	}
-	for (size_t i = flame->nframes; i-- > 0;) {
-		struct flame_frame *frame = &flame->frames[i], *parent;
-
-		frame->total = clock_sum(frame->total, flame_own(flame, frame));
-		parent = &flame->frames[frame->parent];
-		if (i)
-			parent->total = clock_sum(parent->total, frame->total);
-	}
+	flame_add_up(flame);
 	return 0;
 }
 
@@ -300,12 +298,18 @@ static void put_folded(struct printer *out, const char *name)
 	printer_upto(out, end);
 }
 
-static void print_folded(const struct flame *flame, struct printer *out)
+/* A function of the kernel, as tools for flame graphs mark it; [no stack] is none. */
+static bool is_kernel(const struct flame_name *name)
+{
+	return name->type && !strcmp(name->type, FLAME_KERNEL) && name->label[0] != '[';
+}
+
+static void print_folded(const struct flame *flame, struct printer *out, int64_t unit)
 {
 	uint32_t path[FLAME_DEPTH + 1];
 
 	for (size_t i = 1; i < flame->nframes; i++) {
-		int64_t own = flame_own(flame, &flame->frames[i]);
+		int64_t own = flame_own(flame, &flame->frames[i]) / unit;
 		uint32_t depth = flame->frames[i].depth, at = (uint32_t)i;
 
 		if (own <= 0)
@@ -316,12 +320,15 @@ static void print_folded(const struct flame *flame, struct printer *out)
 			if (k)
 				printer_text(out, ";");
 			put_folded(out, flame->names[path[k]].label);
+			if (is_kernel(&flame->names[path[k]]))
+				printer_text(out, "_[k]");
 		}
 		printer_format(out, " %lld\n", (long long)own);
 	}
 }
 
-static int output(const struct report *report, const struct flame *flame, const char *path)
+int flame_output(const struct report *report, const struct flame *flame, const char *path,
+		 int64_t unit)
 {
 	struct printer *out = report->table.out;
 	int err;
@@ -335,9 +342,34 @@ static int output(const struct report *report, const struct flame *flame, const 
 		printer_text(out, FLAME_PAGE_END);
 		return err;
 	default:
-		print_folded(flame, out);
+		print_folded(flame, out, unit);
 		return 0;
 	}
+}
+
+int flame_begin(struct flame *flame, const struct report *report)
+{
+	struct flame_name all = {.label = strdup("all")};
+	int err = thread_times_init(&flame->times, report->source, report->filter->first,
+				    report->filter->last);
+
+	if (!err && all.label && add_frame(flame, 0, 0) >= 0 && flame_add_name(flame, all) >= 0)
+		return 0;
+	free(all.label);
+	return -ENOMEM;
+}
+
+void flame_fini(struct flame *flame)
+{
+	for (size_t i = 0; i < flame->nnames; i++) {
+		free(flame->names[i].label);
+		free(flame->names[i].type);
+	}
+	free(flame->frames);
+	free(flame->names);
+	hash_free(&flame->by_parent);
+	hash_free(&flame->by_function);
+	thread_times_fini(&flame->times);
 }
 
 static int print(struct report *report, const char *path)
@@ -347,24 +379,21 @@ static int print(struct report *report, const char *path)
 	struct intervals intervals = {0};
 	struct flame flame = {.time = report->flame_time};
 	struct walk w = {report, &flame, calloc(n + 1, sizeof(*w.tracks))};
-	struct flame_name all = {.label = strdup("all")};
-	int err = thread_times_init(&flame.times, report->source, report->filter->first,
-				    report->filter->last);
+	int err = flame_begin(&flame, report);
 	int walked = 0;
 
 	if (err)
 		goto out;
 	flame.times.ahead = true;
 	err = -ENOMEM;
-	if (!w.tracks || !all.label || add_frame(&flame, 0, 0) < 0 || add_name(&flame, all) < 0)
+	if (!w.tracks)
 		goto out;
-	all.label = NULL; /* of the list now */
 	if (!report->by || report->by == BY_THREAD) {
-		err = add_level(report, &flame, w.tracks, BY_PROCESS);
+		err = flame_add_level(report, &flame, w.tracks, BY_PROCESS);
 		if (err)
 			goto out;
 	}
-	err = add_level(report, &flame, w.tracks, report->by ? report->by : BY_THREAD);
+	err = flame_add_level(report, &flame, w.tracks, report->by ? report->by : BY_THREAD);
 	if (err)
 		goto out;
 	walked = intervals_walk(&intervals, report->source, &listener, &w);
@@ -372,7 +401,7 @@ static int print(struct report *report, const char *path)
 	err = walked == -ENOMEM || !intervals.threads ? walked : finish(&w, &intervals);
 	if (err)
 		goto out;
-	err = output(report, &flame, path);
+	err = flame_output(report, &flame, path, 1);
 	if (flame.deep)
 		log_warn("%s: calls deeper than %d frames count for the frame at that depth", path,
 			 FLAME_DEPTH);
@@ -381,17 +410,8 @@ static int print(struct report *report, const char *path)
 out:
 	for (size_t i = 0; w.tracks && i < n; i++)
 		free(w.tracks[i].calls);
-	for (size_t i = 0; i < flame.nnames; i++) {
-		free(flame.names[i].label);
-		free(flame.names[i].type);
-	}
-	free(all.label);
 	free(w.tracks);
-	free(flame.frames);
-	free(flame.names);
-	hash_free(&flame.by_parent);
-	hash_free(&flame.by_function);
-	thread_times_fini(&flame.times);
+	flame_fini(&flame);
 	intervals_fini(&intervals);
 	return err;
 }

@@ -42,6 +42,40 @@ struct flame {
 	enum flame_time time;
 };
 
+struct open_call;
+
+struct flame_track { /* of one thread */
+	uint32_t base, frame;
+	struct open_call *calls;
+	size_t depth;
+	uint32_t room;
+	int64_t seen[TIME_CLASSES]; /* ns that are in frames */
+};
+
+#define FLAME_KERNEL "kernel function" /* type of a name: folded, it has _[k] behind it */
+
+/* A tree with its root. Returns 0, or -ENOMEM; flame_fini() must follow in both cases. */
+int flame_begin(struct flame *flame, const struct report *report)
+	__attribute__((warn_unused_result));
+void flame_fini(struct flame *flame);
+
+/* Adds a level of frames below those of the tracks: those of the groups of the chosen threads. 0 or
+ * -ENOMEM. */
+int flame_add_level(const struct report *report, struct flame *flame, struct flame_track *tracks,
+		    enum group_by by) __attribute__((warn_unused_result));
+
+/* Adds a name, whose texts the tree takes over: its number; or the frame of a name below `parent`.
+ * -ENOMEM without memory. */
+int64_t flame_add_name(struct flame *flame, struct flame_name name);
+int64_t flame_frame_below(struct flame *flame, uint32_t parent, uint32_t name);
+
+/* The totals of the frames, from their own times. */
+void flame_add_up(struct flame *flame);
+
+/* Prints the tree in the form of the report; folded, in units of `unit` ns. 0 or -ENOMEM. */
+int flame_output(const struct report *report, const struct flame *flame, const char *path,
+		 int64_t unit);
+
 /* ns of the chosen time that a frame has itself. */
 int64_t flame_own(const struct flame *flame, const struct flame_frame *frame);
 

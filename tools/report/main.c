@@ -21,9 +21,10 @@
 #include "trace/base/units.h"
 
 static const struct report_kind *const kinds[] = {
-	&report_latency, &report_preempt,  &report_wake,     &report_timehist, &report_cpu,
-	&report_func,	 &report_counters, &report_overview, &report_timeline, &report_why,
-	&report_blocked, &report_flame,	   &report_critical, &report_locks,    &report_efficiency,
+	&report_latency,  &report_preempt, &report_wake,       &report_timehist,
+	&report_cpu,	  &report_func,	   &report_counters,   &report_overview,
+	&report_timeline, &report_why,	   &report_blocked,    &report_flame,
+	&report_critical, &report_locks,   &report_efficiency, &report_stacks,
 };
 #define ROWS_KEPT     3 /* of a terminal: head, rows left out, prompt */
 #define MOST_DEFAULT  UINT64_MAX
@@ -38,7 +39,7 @@ struct options {
 	enum terminal_colour colour;
 	uint64_t most;
 	enum group_by by;
-	bool histogram, period, sum, owners;
+	bool histogram, period, sum, owners, stacks;
 	enum flame_form flame_form;
 	enum flame_time flame_time;
 	struct efficiency_settings efficiency;
@@ -93,7 +94,7 @@ static bool has_json(const void *settings)
 {
 	const struct report_kind *kind = ((const struct options *)settings)->kind;
 
-	return kind != &report_timeline && kind != &report_flame;
+	return kind != &report_timeline && kind != &report_flame && kind != &report_stacks;
 }
 
 static bool has_csv(const void *settings)
@@ -125,6 +126,11 @@ static const char *const time_names[] = {"wall", "cpu", "runnable", "throttled",
 static bool is_flame(const void *settings)
 {
 	return ((const struct options *)settings)->kind == &report_flame;
+}
+
+static bool is_flame_or_stacks(const void *settings)
+{
+	return is_flame(settings) || ((const struct options *)settings)->kind == &report_stacks;
 }
 
 static int choose_flame_form(const struct cli_option *option, const char *text, void *to)
@@ -242,6 +248,7 @@ static int set_by(const struct cli_option *option, const char *text, void *to)
 #define NEEDS_THREADS	 .holds = selects_threads, .rule = "the report is of all threads"
 #define NEEDS_EFFICIENCY .holds = is_efficiency, .rule = "only efficiency has it"
 #define NEEDS_FLAME	 .holds = is_flame, .rule = "only flame has it"
+#define NEEDS_FRAMES	 .holds = is_flame_or_stacks, .rule = "only flame and stacks have it"
 
 static const struct cli_option cli_options[] = {
 	{.help = "Options"},
@@ -268,9 +275,12 @@ static const struct cli_option cli_options[] = {
 	 .rule = "only critical follows owners"},
 	{"time", 0, NULL, cli_choice, TO(flame_time), "flame: the time to add up [wall]",
 	 .choices = time_names, NEEDS_FLAME},
-	{"svg", 0, NULL, choose_flame_form, TO(flame_form), "flame: print a picture", NEEDS_FLAME},
+	{"svg", 0, NULL, choose_flame_form, TO(flame_form), "flame, stacks: print a picture",
+	 NEEDS_FRAMES},
 	{"html", 0, NULL, choose_flame_form, TO(flame_form),
-	 "flame: print a page to enlarge frames and search in", NEEDS_FLAME},
+	 "flame, stacks: print a page to enlarge frames and search in", NEEDS_FRAMES},
+	{"stacks", 0, NULL, cli_flag, TO(stacks),
+	 "flame: the sleeps by their stacks, as stacks has them", NEEDS_FRAMES},
 	{"phase", 0, "PHASE", set_phase, TO(efficiency),
 	 "efficiency: also by phase: mark:TYPE, or collectives", NEEDS_EFFICIENCY},
 	{"every", 0, "TIME", set_every, TO(efficiency), "efficiency: also by parts of this length",
@@ -287,7 +297,8 @@ static const struct cli_option cli_options[] = {
 	 "only threads with such a name, as 'worker*'", NEEDS_THREADS},
 	{"by", 0, NULL, set_by, TO(by), "one row or table for each of these", .choices = by_names,
 	 .holds = has_groups,
-	 .rule = "only latency, preempt, why, blocked, func and flame take threads together"},
+	 .rule = "only latency, preempt, why, blocked, func, flame and stacks take threads "
+		 "together"},
 	{"loom", 0, "LOOM", filter_add_loom, TO(filter), "only this loom", .holds = selects_loom,
 	 .rule = "the report is of all looms"},
 	{"from", 0, "TIME", moment_option, TO(filter.from),
@@ -314,6 +325,8 @@ static void choose_variant(struct options *options)
 		options->kind = &report_latency_histogram;
 	if (options->period && options->kind == &report_wake)
 		options->kind = &report_wake_period;
+	if (options->stacks && options->kind == &report_flame)
+		options->kind = &report_stacks;
 	if (options->sum && options->kind == &report_critical)
 		options->kind = &report_critical_sum;
 }
@@ -488,6 +501,7 @@ static const struct cli cli = {
 		 "  blocked     sleeps by system call, file and waker\n"
 		 "  critical    why a thread ended no sooner: the chain of wakers, back in time\n"
 		 "  locks       waits on futexes, by object, and the owners of locks\n"
+		 "  stacks      sleeps by their stacks, one line each, for flame graphs\n"
 		 "  efficiency  factors of an MPI or OpenMP program: balance, communication,\n"
 		 "              runtime, operating system\n"
 		 "  timehist    one line per run: end, CPU, thread, times, reason, next thread\n"

@@ -129,3 +129,18 @@ void hash_free(struct hash *h)
 	free(h->slots);
 	*h = (struct hash){.n = 0};
 }
+
+struct hash_key hash_key_of(const void *bytes, size_t size)
+{
+	struct hash_key key = {.a = 1, .b = 2, .c = (uint32_t)size};
+
+	for (size_t at = 0; at < size; at += sizeof(uint64_t)) {
+		size_t rest = size - at;
+		uint64_t word = 0;
+
+		memcpy(&word, (const char *)bytes + at, rest < sizeof(word) ? rest : sizeof(word));
+		key.a = hash_secret(key.a ^ word);
+		key.b = hash_secret(key.b + word);
+	}
+	return key;
+}

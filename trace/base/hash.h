@@ -31,6 +31,9 @@ uint32_t *hash_at(struct hash *h, struct hash_key key);
 uint32_t hash_get(const struct hash *h, struct hash_key key);
 void hash_free(struct hash *h);
 
+/* A key of any bytes: 128 bits that do not show them and cannot be chosen to be equal. */
+struct hash_key hash_key_of(const void *bytes, size_t size);
+
 /* The same number for the same value, in this run of the program; it does not show the value. */
 uint64_t hash_secret(uint64_t value);
 

@@ -140,6 +140,10 @@ int stream_store(int trace_fd, const char *path, const struct json *meta, const 
 int stream_append(int trace_fd, const char *path, const void *events, size_t size)
 	__attribute__((warn_unused_result));
 
+/* The same for lines of text and the file `name` of the trace, which is created if necessary. */
+int stream_append_text(int trace_fd, const char *name, const void *lines, size_t size)
+	__attribute__((warn_unused_result));
+
 /*
  * Replaces stream.json with `meta` atomically (rename of a temporary file). Returns 0, or -errno
  * without a message; the old stream.json then stays.

@@ -112,16 +112,13 @@ out:
 	return err;
 }
 
-int stream_append(int trace_fd, const char *path, const void *events, size_t size)
+static int append(int trace_fd, const char *name, int flags, const void *data, size_t size)
 {
-	char name[PATH_MAX];
 	struct stat st;
-	int fd, err, len;
+	int fd, err;
 
-	len = snprintf(name, sizeof(name), "%s%s" STREAM_DATA, path, *path ? "/" : "");
-	if (len < 0 || (size_t)len >= sizeof(name))
-		return -ENAMETOOLONG;
-	fd = beneath_open(trace_fd, name, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY, 0);
+	fd = beneath_open(trace_fd, name, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | flags,
+			  0644);
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &st) < 0) {
@@ -132,13 +129,28 @@ int stream_append(int trace_fd, const char *path, const void *events, size_t siz
 		err = -EPERM; /* another file is in its place */
 		goto out;
 	}
-	err = write_all(fd, events, size);
+	err = write_all(fd, data, size);
 	if (err < 0)
 		(void)!ftruncate(fd, st.st_size); /* a failed disk may refuse this, too */
 out:
 	if (close(fd) < 0 && err == 0)
 		err = -errno;
 	return err;
+}
+
+int stream_append(int trace_fd, const char *path, const void *events, size_t size)
+{
+	char name[PATH_MAX];
+	int len = snprintf(name, sizeof(name), "%s%s" STREAM_DATA, path, *path ? "/" : "");
+
+	if (len < 0 || (size_t)len >= sizeof(name))
+		return -ENAMETOOLONG;
+	return append(trace_fd, name, 0, events, size);
+}
+
+int stream_append_text(int trace_fd, const char *name, const void *lines, size_t size)
+{
+	return append(trace_fd, name, O_CREAT, lines, size);
 }
 
 int stream_describe(int trace_fd, const char *path, const struct json *meta)

@@ -34,6 +34,12 @@ struct sleep_call sleep_call_of(const struct event *ev);
 /* Of an event OHw or KCI: the owner of the lock on which the thread slept, as off_cpu.h says. */
 int32_t sleep_lock_owner(const struct event *ev);
 
+#define SLEEP_STACK_AT 8 /* offset of the number of a stack in a payload */
+
+/* Of the same: the number of the stack in which the thread slept (trace/ovni/stack_file.h); 0:
+ * none. */
+uint32_t sleep_stack(const struct event *ev);
+
 /* The name of the descriptor `fd` in a sleep from `begin` to `end` (`begin` again, if it is not
  * known): its index in owner->fds, or -1. */
 int sleep_call_descriptor(const struct owner *owner, int32_t fd, int64_t begin, int64_t end);

@@ -96,6 +96,49 @@ static int parse_events(const struct cli_option *option, const char *text, void 
 	return refuse(option, text, event_kinds_parse(text, to));
 }
 
+/* "call", "lock,stack", "stack=kernel,100us": lock and stack need the call. */
+static int parse_why(const struct cli_option *option, const char *text, void *to)
+{
+	struct options *o = to;
+	bool stacks = false;
+
+	o->why = WHY_NONE;
+	o->stack_ns = 0;
+	for (const char *at = text;; at++) {
+		size_t len = strcspn(at, ",");
+		char word[32];
+
+		snprintf(word, sizeof(word), "%.*s", (int)len, at);
+		if (!strcmp(word, "stack=user") || !strcmp(word, "stack=both"))
+			return cli_refuse(option, text,
+					  "this version records no stacks of user code: give "
+					  "stack=kernel");
+		if (!strcmp(word, "stack") || !strcmp(word, "stack=kernel"))
+			stacks = true;
+		else if (!strcmp(word, "lock"))
+			o->why = WHY_LOCK;
+		else if (!strcmp(word, "call"))
+			o->why = o->why == WHY_LOCK ? WHY_LOCK : WHY_CALL;
+		else if (strcmp(word, "none") != 0 &&
+			 (!stacks || o->stack_ns || units_parse_time(word, &o->stack_ns)))
+			return cli_refuse(option, text,
+					  "'%s' is none of call, lock, none, stack, stack=kernel%s",
+					  word, stacks ? " and no time, as in 100us" : "");
+		at += len;
+		if (!*at)
+			break;
+	}
+	if (!stacks)
+		return 0;
+	if (o->why == WHY_NONE)
+		o->why = WHY_CALL;
+	if (!o->stack_ns)
+		o->stack_ns = OPTIONS_STACK_NS;
+	if (o->stack_ns < OPTIONS_STACK_MIN_NS)
+		return cli_refuse(option, text, "the shortest time is 100us");
+	return 0;
+}
+
 static int parse_sample(const struct cli_option *option, const char *text, void *to)
 {
 	struct options *o = to;
@@ -283,9 +326,9 @@ RULE(uses_return_probes, !o->no_returns)
 
 /* ---- the table ---- */
 
-static const char *const modes[] = {"off", "summary", "full", NULL};  /* enum mode */
-static const char *const policies[] = {"drop-new", "drop-old", NULL}; /* enum on_full */
-static const char *const whys[] = {"call", "lock", "none", NULL};     /* enum why */
+static const char *const modes[] = {"off", "summary", "full", NULL};	   /* enum mode */
+static const char *const policies[] = {"drop-new", "drop-old", NULL};	   /* enum on_full */
+static const char *const whys[] = {"call", "lock", "none", "stack", NULL}; /* enum why */
 static const char *const clocks[] = {"scheduler", "tracepoint", NULL};
 
 #define TO(member) offsetof(struct options, member)
@@ -408,11 +451,12 @@ static const struct cli_option table[] = {
 	{"kernel-model", 0, NULL, cli_flag, TO(kernel_model),
 	 "record only when threads are off the CPU, for a trace of libovni (ovni-merge)",
 	 .holds = is_full_of_switches, .rule = "needs --mode full and switch among --events"},
-	{"why", 0, NULL, cli_choice, TO(why),
+	{"why", 0, NULL, parse_why, 0,
 	 "call (default): record the system call in which a thread sleeps; lock: also the owner of the "
-	 "lock that it waits for; none: neither",
+	 "lock that it waits for; stack: also the kernel stack of sleeps of 1 ms or more, stack,100us of "
+	 "100 us or more; lock,stack: both; none: nothing",
 	 .choices = whys, .holds = why_fits,
-	 .rule = "call and lock need --mode full and switch among --events"},
+	 .rule = "call, lock and stack need --mode full and switch among --events"},
 	{"wakeup-clock", 0, NULL, cli_choice, TO(wakeup_tracepoint),
 	 "source of wake-up times; tracepoint costs more", .choices = clocks},
 	{"attach", 0, NULL, cli_choice, TO(attach),

@@ -26,6 +26,8 @@
 #define OPTIONS_ROTATE_MIN	(64u << 10)
 #define OPTIONS_ROTATE_MIN_NS	100000000ull
 #define OPTIONS_INTERVAL_MIN_NS 10000000u
+#define OPTIONS_STACK_NS	1000000u
+#define OPTIONS_STACK_MIN_NS	100000u
 
 /* How probes of many sites are attached (user/probes/attach.h). */
 enum attach_kind { ATTACH_BEST, ATTACH_SESSION, ATTACH_MULTI, ATTACH_PERF };
@@ -99,6 +101,7 @@ struct options {
 	const char *on_trigger;	    /* program to run on a trace that a trigger saved, or NULL */
 	uint64_t keep;		    /* --keep; 0: all */
 	enum why why;		    /* --why */
+	uint64_t stack_ns;	    /* stacks of sleeps of this length or longer; 0: none */
 	unsigned wakeup_tracepoint; /* --wakeup-clock: 0 scheduler, 1 tracepoint */
 	uint32_t kinds;		    /* --events: bits, by enum event_kind */
 	uint32_t sample_keep, sample_of; /* --sample; 1 of 1: all */

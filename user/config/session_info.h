@@ -47,6 +47,8 @@ struct cpu_event_counts {
 	uint64_t missed; /* runs that the kernel skipped (recursion_misses) */
 };
 
+struct kernel_symbols;
+
 struct session_info {
 	/* Before threads_new(). */
 	const char *loom;	 /* host name as the system gives it; a slash becomes '-' */
@@ -60,9 +62,11 @@ struct session_info {
 	const char *const *argv; /* the command line of the recorder, ended by NULL */
 	uint64_t buffer_bytes;	 /* of the ring of one CPU */
 	bool yields_unknown; /* this kernel does not distinguish yielded (7) from preempted (6) */
-	bool interrupts_unknown;  /* a waker that is an interrupt is recorded as 0, unknown */
-	bool calls;		  /* sleeps have their system calls (--why=call) */
-	bool locks;		  /* and the owners of locks (--why=lock) */
+	bool interrupts_unknown; /* a waker that is an interrupt is recorded as 0, unknown */
+	bool calls;		 /* sleeps have their system calls (--why=call) */
+	bool locks;		 /* and the owners of locks (--why=lock) */
+	uint64_t stack_ns; /* sleeps of this length or longer have stacks (--why=stack); 0: none */
+	const struct kernel_symbols *symbols; /* NULL: the kernel shows none */
 	bool throttled_partly;	  /* a wait that a CPU quota prolongs counts as preempted (6) */
 	bool idle_known;	  /* the account tells idle CPUs from other threads */
 	const char *wakeup_clock; /* "scheduler", "tracepoint"; NULL: no wake-ups are recorded */
@@ -77,9 +81,10 @@ struct session_info {
 	int command_status;		     /* of `-- COMMAND`, in the form of wait(); -1: none */
 	const struct cpu_event_counts *cpus; /* counts by CPU and kind */
 	size_t ncpus;
-	struct window_edge end; /* the window has closed. Owned */
-	bool stats;		/* stats.json will be beside the streams */
-	uint64_t lost;		/* all events lost; SESSION_UNKNOWN until the end */
+	struct window_edge end;	  /* the window has closed. Owned */
+	bool stats;		  /* stats.json will be beside the streams */
+	uint64_t lost;		  /* all events lost; SESSION_UNKNOWN until the end */
+	uint64_t stacks_left_out; /* more than the limits, or without space; or SESSION_UNKNOWN */
 };
 
 #endif

@@ -104,6 +104,7 @@ static int set_constants(struct bpf_load *bpf, const struct options *options)
 		.registers = !bpf->yields_unknown,
 		.calls = bpf->calls,
 		.locks = bpf->locks,
+		.stack_ns = bpf->stack_ns,
 		.hidden_pid = options->self ? 0 : (__u32)getpid(),
 		.pid_namespace = pid_namespace(),
 		.max_rate = options->max_rate,

@@ -20,7 +20,7 @@ struct options;
 struct rings;
 struct topology;
 
-#define LINKS_MAX 48
+#define LINKS_MAX 64
 
 struct bpf_link;
 struct ovni;
@@ -45,6 +45,7 @@ struct bpf_load {
 	enum locks locks;	 /* and how the owners of locks are found */
 	enum locks can_locks;	 /* how this kernel can find them (--why=lock) */
 	bool kernel_locks;	 /* it says on which of its own locks a task sleeps */
+	uint64_t stack_ns;	 /* kernel stacks of sleeps of this length or longer; 0: none */
 	bool throttled_partly;	 /* a wait that begins as preempted stays so */
 	bool preempt_calls;	 /* a program may keep its CPU (bpf_preempt_disable) */
 	bool find_stack;	 /* the memory that a stack is in can be looked up */

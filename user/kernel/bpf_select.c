@@ -69,12 +69,16 @@ static const struct program_row {
 	}
 	SWITCH("record_switch", IN_FULL),
 	SWITCH("record_switch_calls", IN_FULL),
+	SWITCH("record_switch_stacks", IN_FULL),
 	SWITCH("record_switch_cpus", IN_FULL),
 	SWITCH("record_switch_cpus_calls", IN_FULL),
+	SWITCH("record_switch_cpus_stacks", IN_FULL),
 	SWITCH("record_switch_tracepoint", IN_FULL),
 	SWITCH("record_switch_tracepoint_calls", IN_FULL),
+	SWITCH("record_switch_tracepoint_stacks", IN_FULL),
 	SWITCH("record_switch_5_17", IN_FULL),
 	SWITCH("record_switch_5_17_calls", IN_FULL),
+	SWITCH("record_switch_5_17_stacks", IN_FULL),
 	SWITCH("summary_switch", IN_SUMMARY),
 	SWITCH("summary_switch_lazy", IN_SUMMARY),
 	SWITCH("summary_switch_5_17", IN_SUMMARY),
@@ -98,6 +102,7 @@ _Static_assert(NROWS <= LINKS_MAX, "space for all links");
 #define CAN_SCHED_WAKEUPS 4u  /* wake-ups have the scheduler's clock */
 #define CAN_LAZY	  8u  /* the same, and all threads are traced */
 #define CAN_CALLS	  16u /* --why=call, and the saved registers of a task can be read */
+#define CAN_STACKS	  32u /* --why=stack, and the same */
 
 /* The variants of the program for switches: the first row whose condition holds is loaded. */
 static const struct {
@@ -105,12 +110,16 @@ static const struct {
 	enum mode mode;
 	unsigned needs; /* CAN_* */
 } switch_variants[] = {
+	{"record_switch_5_17_stacks", MODE_FULL, CAN_3_ARGUMENTS | CAN_STACKS},
 	{"record_switch_5_17_calls", MODE_FULL, CAN_3_ARGUMENTS | CAN_CALLS},
 	{"record_switch_5_17", MODE_FULL, CAN_3_ARGUMENTS},
+	{"record_switch_cpus_stacks", MODE_FULL, CAN_CPU_LIST | CAN_STACKS},
 	{"record_switch_cpus_calls", MODE_FULL, CAN_CPU_LIST | CAN_CALLS},
 	{"record_switch_cpus", MODE_FULL, CAN_CPU_LIST},
+	{"record_switch_stacks", MODE_FULL, CAN_SCHED_WAKEUPS | CAN_STACKS},
 	{"record_switch_calls", MODE_FULL, CAN_SCHED_WAKEUPS | CAN_CALLS},
 	{"record_switch", MODE_FULL, CAN_SCHED_WAKEUPS},
+	{"record_switch_tracepoint_stacks", MODE_FULL, CAN_STACKS},
 	{"record_switch_tracepoint_calls", MODE_FULL, CAN_CALLS},
 	{"record_switch_tracepoint", MODE_FULL, 0},
 	{"summary_switch_5_17", MODE_SUMMARY, CAN_3_ARGUMENTS},
@@ -425,13 +434,16 @@ int programs_choose(struct bpf_load *bpf, const struct options *options)
 	if (options->mode == MODE_FULL && options->kinds & KIND(SWITCH) &&
 	    options->why != WHY_NONE && bpf->yields_unknown)
 		log_warn("--why: this kernel does not show the registers of a sleeping thread "
-			 "(Linux 5.15 or newer does): no system calls are recorded");
+			 "(Linux 5.15 or newer does): no system calls%s are recorded",
+			 options->stack_ns ? " and no stacks" : "");
 	bpf->can_locks = bpf->yields_unknown ? LOCKS_NONE : find_owners(btf);
 	bpf->kernel_locks = has_member(btf, "task_struct", "blocker");
 	bpf->locks = bpf->calls && options->why == WHY_LOCK ? bpf->can_locks : LOCKS_NONE;
 	if (bpf->calls && options->why == WHY_LOCK && !bpf->locks)
 		log_warn("--why=lock: this kernel does not let a program find a thread by its "
 			 "number (Linux 6.2 or newer does): no owners of locks are recorded");
+	bpf->stack_ns = bpf->calls ? options->stack_ns : 0;
+	can |= bpf->stack_ns ? CAN_STACKS : 0;
 	bpf->lazy_summary = can & CAN_LAZY;
 	bpf->wakeup_from_sched_info = can & (CAN_LAZY | CAN_SCHED_WAKEUPS);
 	switches = switch_variant(options->mode, can);

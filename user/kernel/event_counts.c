@@ -127,6 +127,9 @@ struct event_counts_mark *event_counts_mark(const struct event_counts *counts,
 		return mark;
 	mark->missed = bpf_load_missed(counts->bpf);
 	for (unsigned cpu = 0; cpu < counts->bpf->npossible; cpu++)
+		mark->stacks_left_out +=
+			__atomic_load_n(&counts->bpf->cpus[cpu].stacks_left_out, __ATOMIC_RELAXED);
+	for (unsigned cpu = 0; cpu < counts->bpf->npossible; cpu++)
 		count(counts, cpu, ring_of(counts->rings, cpu), moment == COUNTS_CUT,
 		      &mark->cpus[cpu]);
 	return mark;
@@ -242,6 +245,7 @@ int event_counts_between(const struct event_counts *counts, const struct event_c
 		table->lost += mark_lost(to, cpu) - mark_lost(from, cpu);
 	}
 	table->lost += to->missed - from->missed;
+	table->stacks_left_out = to->stacks_left_out - from->stacks_left_out;
 	if (table->ncpus) /* the kernel does not count them by CPU */
 		table->cpus[0].missed = to->missed - from->missed;
 	return 0;
@@ -261,6 +265,7 @@ int event_counts_close(struct event_counts *counts, bool cut)
 	counts->ncpus = table.ncpus;
 	counts->lost = table.lost;
 	counts->missed = to->missed;
+	counts->stacks_left_out = table.stacks_left_out;
 	for (unsigned cpu = 0; cpu < counts->bpf->npossible; cpu++) {
 		for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
 			const struct event_count *k = &to->cpus[cpu].kinds[kind];

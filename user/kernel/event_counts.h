@@ -33,6 +33,7 @@ struct event_counts {
 	uint64_t full;	 /* no room in a ring */
 	uint64_t user;	 /* left in the rings when draining was cut */
 	uint64_t missed; /* programs that the kernel has skipped */
+	uint64_t stacks_left_out;
 };
 
 /* The window opens. Both stay the caller's. 0, or -ENOMEM after one message. */
@@ -52,6 +53,7 @@ int event_counts_close(struct event_counts *counts, bool cut) __attribute__((war
 /* The counts at one moment. */
 struct event_counts_mark {
 	uint64_t missed;
+	uint64_t stacks_left_out; /* of long sleeps, without a record of their stack */
 	struct counts_of_cpu {
 		struct event_count kinds[EVENT_KINDS];
 		uint64_t unreported[EVENT_KINDS]; /* of `full`: no RECORD_LOST has reported them */
@@ -79,6 +81,7 @@ struct event_counts_table {
 	struct cpu_event_counts *cpus; /* ncpus of them, for free() */
 	size_t ncpus;
 	uint64_t lost; /* of all, the missed runs included */
+	uint64_t stacks_left_out;
 };
 
 /*

@@ -11,7 +11,7 @@
 #include "bpf/state.h"
 #include "trace/base/log.h"
 
-const uint8_t rings_record_size[256] = {
+const uint16_t rings_record_size[256] = {
 	[RECORD_SWITCH] = sizeof(struct record_switch),
 	[RECORD_SWITCH_CALL] = sizeof(struct record_switch_call),
 	[RECORD_TASK] = sizeof(struct record_task),
@@ -20,8 +20,9 @@ const uint8_t rings_record_size[256] = {
 	[RECORD_LOST] = sizeof(struct record_lost),
 	[RECORD_PROBE] = sizeof(struct record_probe),
 	[RECORD_MOVED] = sizeof(struct record_moved),
+	[RECORD_STACK] = sizeof(struct record_stack),
 };
-_Static_assert(sizeof(struct record_task) <= RING_SPILL, "the largest record fits behind a ring");
+_Static_assert(sizeof(struct record_stack) <= RING_SPILL, "the largest record fits behind a ring");
 
 static void groups_free(struct ring_groups *groups);
 

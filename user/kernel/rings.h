@@ -122,7 +122,7 @@ int rings_release(struct rings *rings, uint64_t before, rings_take_fn take, void
 uint64_t rings_released(const struct rings *rings);
 
 /* The size of a record by its kind; 0 if there is no such kind. */
-extern const uint8_t rings_record_size[256];
+extern const uint16_t rings_record_size[256];
 
 /* The next record of a ring, or NULL if there is none up to `end`. It stays valid until
  * rings_release() or rings_discard() returns. */

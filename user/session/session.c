@@ -25,6 +25,7 @@
 #include "user/control/control.h"
 #include "user/host/clock.h"
 #include "user/host/command.h"
+#include "user/host/kernel_symbols.h"
 #include "user/host/privilege.h"
 #include "user/host/read_file.h"
 #include "user/host/self_cost.h"
@@ -78,6 +79,7 @@ struct recorder {
 	uint64_t *trigger_sites;
 	struct bpf_load bpf;
 	struct rings *rings;
+	struct kernel_symbols *symbols; /* for stacks; NULL: none */
 	struct output_dir output;
 	struct sink sink;
 	struct event_counts counts;
@@ -243,6 +245,16 @@ out:
 	return err;
 }
 
+/* While this process may still see addresses. */
+static void read_symbols(struct recorder *r)
+{
+	r->symbols = kernel_symbols_read("/proc/kallsyms");
+	if (!r->symbols)
+		log_warn("--why=stack: the kernel does not show its functions to this process: "
+			 "stacks have "
+			 "addresses instead of names (run as root, or with CAP_SYSLOG)");
+}
+
 static enum status prepare(struct recorder *r)
 {
 	const struct options *o = r->options;
@@ -277,6 +289,8 @@ static enum status prepare(struct recorder *r)
 	if (bpf_load_open(&r->bpf, o, &r->topology, r->rings, o->pids, o->npids, r->probes.attach,
 			  r->probes.sites.count))
 		return STATUS_FAILED;
+	if (r->bpf.stack_ns)
+		read_symbols(r);
 	return STATUS_COMPLETE;
 }
 
@@ -312,6 +326,9 @@ static int print_plan(const struct recorder *r)
 	printf("yielded differs from preempted: %s\n", r->bpf.yields_unknown ? "no" : "yes");
 	printf("system calls of sleeps are recorded: %s\n", r->bpf.calls ? "yes" : "no");
 	printf("owners of locks are recorded: %s\n", r->bpf.locks ? "yes" : "no");
+	if (r->bpf.stack_ns)
+		printf("kernel stacks are recorded of sleeps from: %.6g ms%s\n",
+		       (double)r->bpf.stack_ns / 1e6, r->symbols ? "" : ", without names");
 	printf("interrupts are recorded as wakers: %s\n", r->bpf.interrupts_unknown ? "no" : "yes");
 	printf("the programs are loaded; nothing is recorded (--dry-run)\n");
 	return flush_stdout();
@@ -421,6 +438,8 @@ static int open_sink(struct recorder *r)
 		.interrupts_unknown = r->bpf.interrupts_unknown,
 		.calls = r->bpf.calls,
 		.locks = r->bpf.locks,
+		.stack_ns = r->bpf.stack_ns,
+		.symbols = r->symbols,
 		.throttled_partly = r->bpf.throttled_partly,
 		.idle_known = !options_some_threads(o),
 		.boot_id = r->boot_id[0] ? r->boot_id : NULL,
@@ -1043,6 +1062,7 @@ static void close_all(struct recorder *r)
 	snapshot_tasks_free(&r->tasks);
 	rings_close(r->rings);
 	bpf_load_close(&r->bpf);
+	kernel_symbols_free(r->symbols);
 	probes_close(&r->probes);
 	free(r->trigger_sites);
 	target_close(&r->target);

@@ -14,6 +14,7 @@
 #include "user/sink/segment.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
+#include "trace/ovni/stack_file.h"
 #include "trace/ovni/stats_file.h"
 #include "trace/ovni/trace.h"
 #include "trace/ovni/write_lock.h"
@@ -62,7 +63,8 @@ static bool is_ours(int dirfd, const char *name, const char *begins, bool or_emp
 	return ours;
 }
 
-/* The statistics file by its suffix: complete, and as a killed recorder leaves it. */
+/* The files beside the streams. The statistics by their suffix: complete, and as a killed recorder
+ * leaves them. */
 static const struct {
 	const char *suffix, *begins;
 	bool or_empty;
@@ -80,6 +82,8 @@ static bool is_counters(int dirfd, const char *name)
 	for (size_t i = 0; i < NCOUNTERS && !strncmp(name, STATS_FILE, len); i++)
 		if (!strcmp(name + len, counters[i].suffix))
 			return is_ours(dirfd, name, counters[i].begins, counters[i].or_empty);
+	if (!strcmp(name, STACK_FILE))
+		return is_ours(dirfd, name, STACK_FILE_HEAD, true);
 	return !strcmp(name, STATS_FILE_OLD) && is_ours(dirfd, name, STATS_BEGINS_OLD, false);
 }
 

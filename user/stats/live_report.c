@@ -248,6 +248,12 @@ void summary_report(const struct summary_end *end)
 
 	report_account(end);
 	report_losses(end);
+	if (end->counts->stacks_left_out)
+		log_report("%" PRIu64
+			   " long sleep%s have no stack: at most 1000 are taken a second, 20 of a "
+			   "thread (a longer time takes fewer: --why=stack,10ms)",
+			   end->counts->stacks_left_out,
+			   plural(end->counts->stacks_left_out, "", "s"));
 	if (!end->overview || end->verbose)
 		summary_times(end);
 	if (end->sum.repairs)

@@ -138,8 +138,7 @@ int emit_close(struct timeline *tl, struct task *task, uint64_t clock)
 		return err;
 	if (tl->options.kernel_model && task->state == THREAD_STATE_PAUSED) {
 		memcpy(payload, &virtual_cpu, sizeof(virtual_cpu));
-		size = sizeof(virtual_cpu) +
-		       put_lock_owner(tl, task, payload + sizeof(virtual_cpu));
+		size = sizeof(virtual_cpu) + put_sleep(tl, task, payload + sizeof(virtual_cpu));
 		emit_state(tl, task, MCV('K', 'C', 'I'), clock, payload, size);
 		task->state = THREAD_STATE_RUNNING;
 	}

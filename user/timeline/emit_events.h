@@ -142,21 +142,35 @@ static inline int emit_leave(struct timeline *tl, struct task *task, uint64_t cl
 /* The first event on a CPU of a task that is unknown or dead. */
 int emit_execute(struct timeline *tl, struct task *task, int32_t cpu, uint64_t clock);
 
-/* Appends the owner of the lock on which the task has slept to a payload. Returns the bytes; 0: not
- * known, or after a loss, where there is no space. */
-static inline size_t put_lock_owner(struct timeline *tl, struct task *task, uint8_t *payload)
+/* Appends to a payload the owner of the lock on which the task has slept, and the number of its
+ * stack there, with a detail of 0. Returns the bytes; 0: both are not known, or after a loss, where
+ * there is no space. */
+static inline size_t put_sleep(struct timeline *tl, struct task *task, uint8_t *payload)
 {
-	int32_t owner = task->lock_owner;
+	const struct {
+		int32_t owner;
+		uint32_t stack, detail;
+	} sleep = {.owner = task->lock_owner, .stack = task->sleep_stack};
 
-	if (likely(owner == LOCK_OWNER_UNKNOWN))
+	if (likely(sleep.owner == LOCK_OWNER_UNKNOWN && !sleep.stack))
 		return 0;
 	task->lock_owner = LOCK_OWNER_UNKNOWN;
+	task->sleep_stack = 0;
 	if (task->known)
 		return 0;
-	if (owner > 0)
-		names_mention(&tl->threads->names, (uint32_t)owner);
-	memcpy(payload, &owner, sizeof(owner));
-	return sizeof(owner);
+	if (sleep.owner > 0)
+		names_mention(&tl->threads->names, (uint32_t)sleep.owner);
+	tl->counts.stacks += sleep.stack != 0;
+	memcpy(payload, &sleep, sizeof(sleep));
+	return sleep.stack ? sizeof(sleep) : sizeof(sleep.owner);
+}
+
+/* The sleep of the task was not seen to its end: nothing of it is known. */
+static inline void forget_sleep(struct task *task)
+{
+	task->call = CALL_UNKNOWN;
+	task->lock_owner = LOCK_OWNER_UNKNOWN;
+	task->sleep_stack = 0;
 }
 
 /* A paused task was woken at `wake`, as its wake-up is known; 0 or older than its last leave:
@@ -176,7 +190,7 @@ static inline void emit_wakeup(struct timeline *tl, struct task *task, uint64_t 
 		waker = WAKER_UNKNOWN;
 	}
 	memcpy(payload, &waker, sizeof(waker));
-	size = sizeof(waker) + put_lock_owner(tl, task, payload + sizeof(waker));
+	size = sizeof(waker) + put_sleep(tl, task, payload + sizeof(waker));
 	emit_state(tl, task, MCV('O', 'H', 'w'), clock, payload, size);
 	task->state = THREAD_STATE_WARMING;
 }
@@ -207,7 +221,7 @@ static inline int emit_enter(struct timeline *tl, struct task *task, int32_t cpu
 		emit_state(tl, task, MCV('O', 'H', 'r'), clock, NULL, 0);
 	} else {
 		memcpy(payload, &cpu, sizeof(cpu));
-		size = sizeof(cpu) + put_lock_owner(tl, task, payload + sizeof(cpu));
+		size = sizeof(cpu) + put_sleep(tl, task, payload + sizeof(cpu));
 		emit_state(tl, task, MCV('K', 'C', 'I'), clock, payload, size);
 		tl->counts.migrations += task->cpu >= 0 && task->cpu != cpu;
 	}

@@ -9,6 +9,7 @@
 #include "user/timeline/lock_names.h"
 #include "user/timeline/probe_events.h"
 #include "user/timeline/metadata.h"
+#include "user/timeline/sleep_stacks.h"
 #include "user/config/session_info.h"
 #include "user/config/config.h"
 #include "user/timeline/thread_names.h"
@@ -329,6 +330,21 @@ static void put_realtime(struct json *session, const struct session *s)
 	json_put_int(realtime, "utc_offset", begin->utc_offset);
 }
 
+/* The stacks of long sleeps; how many only at the end. */
+static void put_stacks(struct json *session, const struct session *s)
+{
+	struct json *stacks = json_put_object(session, "stacks");
+
+	json_put_u64(stacks, "limit_ns", s->info->stack_ns);
+	json_put_bool(stacks, "names", s->info->symbols != NULL);
+	if (!s->closed || !s->stacks)
+		return;
+	json_put_u64(stacks, "sleeps", s->counts.stacks);
+	json_put_u64(stacks, "different", sleep_stacks_different(s->stacks));
+	if (s->info->stacks_left_out != SESSION_UNKNOWN)
+		json_put_u64(stacks, "left_out", s->info->stacks_left_out);
+}
+
 static void put_session(struct json *bpf, const struct session *s)
 {
 	const struct session_info *info = s->info;
@@ -356,6 +372,8 @@ static void put_session(struct json *bpf, const struct session *s)
 	put_true(session, "interrupts_unknown", info->interrupts_unknown);
 	put_true(session, "calls", info->calls);
 	put_true(session, "locks", info->locks);
+	if (info->stack_ns)
+		put_stacks(session, s);
 	put_true(session, "throttled_partly", info->throttled_partly);
 	json_put_bool(session, "idle_known", info->idle_known);
 	json_put_string(session, "wakeup_clock", info->wakeup_clock);

@@ -23,6 +23,7 @@ struct calls;
 struct fd_names;
 struct lock_names;
 struct session_info;
+struct sleep_stacks;
 struct json;
 struct names;
 struct process_info;
@@ -47,7 +48,8 @@ struct session {
 	size_t ncpus;
 	uint64_t streams; /* of the trace */
 	struct names *names;
-	const struct calls *calls; /* of the probes; NULL: none */
+	const struct calls *calls;	   /* of the probes; NULL: none */
+	const struct sleep_stacks *stacks; /* NULL: none are recorded */
 };
 
 struct description {

@@ -12,7 +12,9 @@
 #include "trace/base/hash.h"
 #include "user/probes/action.h"
 #include "user/host/proc_info.h"
+#include "trace/ovni/stack_file.h"
 #include "user/timeline/call_stacks.h"
+#include "user/timeline/sleep_stacks.h"
 #include "user/timeline/threads.h"
 #include "user/host/topology.h"
 #include "trace/base/log.h"
@@ -51,6 +53,12 @@ struct threads *threads_new(struct writer *writer, const struct session_info *in
 	threads->loom = loom_name(info->loom);
 	if (info->proc && process_numbers_are_ours(info->proc))
 		threads->proc = info->proc;
+	if (info->stack_ns) {
+		threads->sleep_stacks = sleep_stacks_new(info->symbols);
+		threads->session.stacks = threads->sleep_stacks;
+		if (!threads->sleep_stacks)
+			goto fail;
+	}
 	if (!threads->loom || names_init(&threads->names, writer, threads->proc))
 		goto fail;
 	if (threads->proc) {
@@ -105,6 +113,7 @@ void threads_free(struct threads *threads)
 	if (threads->own)
 		process_fini(threads->own);
 	free(threads->own);
+	sleep_stacks_free(threads->sleep_stacks);
 	if (threads->names.table)
 		names_fini(&threads->names);
 	free(threads->session.cpus);
@@ -305,6 +314,17 @@ static struct meta *meta_new(struct threads *threads, struct thread *thread, boo
 
 /* ---- handing over ---- */
 
+/* Gives the lines of new stacks to the writer, before the first events with their numbers. */
+static int put_stacks(struct threads *threads)
+{
+	struct writer_request part = {.path = STACK_FILE, .text = true};
+
+	if (!threads->sleep_stacks)
+		return 0;
+	part.events = sleep_stacks_take_lines(threads->sleep_stacks, &part.size);
+	return part.events ? writer_put(threads->writer, &part) : 0;
+}
+
 /* Gives `events` (taken over, maybe NULL) and the description to the writer. */
 static int put(struct threads *threads, struct thread *thread, void *events, size_t size,
 	       struct meta *meta)
@@ -319,7 +339,14 @@ static int put(struct threads *threads, struct thread *thread, void *events, siz
 		.drop = meta ? meta_drop : NULL,
 		.arg = meta,
 	};
+	int err = put_stacks(threads);
 
+	if (err) {
+		free(events);
+		if (meta)
+			meta_drop(meta);
+		return err;
+	}
 	snprintf(path, sizeof(path), "loom.%s/proc.%u/thread.%u", threads->loom,
 		 (uint32_t)(thread->key >> 32), (uint32_t)thread->key);
 	thread->created = true;
@@ -661,6 +688,7 @@ int threads_finish(struct threads *threads, const struct session *session)
 	bool ranked = !err && all_ranked(threads);
 
 	threads->session = *session;
+	threads->session.stacks = threads->sleep_stacks;
 	if (err)
 		return err;
 	threads->session.names = &threads->names;

@@ -82,6 +82,7 @@ struct task {
 	uint16_t call;	    /* the system call of its last sleep; CALL_UNKNOWN: not known */
 	bool kernel_lock;   /* the object is a lock of the kernel */
 	int32_t lock_owner; /* of the lock on which it sleeps, until its wake-up; see off_cpu.h */
+	uint32_t sleep_stack; /* number of the stack of the sleep that ends; 0: none */
 
 	/* The rest. */
 	struct stacks *stacks; /* of its probes; NULL: none yet */
@@ -154,7 +155,8 @@ struct threads {
 	enum call_machine machine; /* whose system calls the records have */
 	struct fd_readings fd_readings;
 	struct lock_readings lock_readings;
-	const struct actions *actions; /* of the probes; NULL: there are none */
+	struct sleep_stacks *sleep_stacks; /* NULL: none are recorded */
+	const struct actions *actions;	   /* of the probes; NULL: there are none */
 	struct session session;
 	struct names names;
 };

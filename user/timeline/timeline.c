@@ -18,6 +18,7 @@
 #include "trace/base/log.h"
 #include "user/host/topology.h"
 #include "user/timeline/emit_events.h"
+#include "user/timeline/sleep_stacks.h"
 #include "user/timeline/timeline.h"
 
 /* The window ends here at the latest. Clocks of a stream are signed; from here on there is still
@@ -124,8 +125,7 @@ static int leave_unseen(struct timeline *tl, struct task *task, uint64_t clock)
 
 	lose_state(task, task->in); /* it may have left right after its last record */
 	err = emit_leave(tl, task, clock, OFF_CPU_LOST, -1, false);
-	task->call = CALL_UNKNOWN;
-	task->lock_owner = LOCK_OWNER_UNKNOWN;
+	forget_sleep(task);
 	task->out = clock;
 	cpu->use = CPU_UNKNOWN;
 	cpu_add_time(cpu, clock);
@@ -571,10 +571,8 @@ static int unusual(struct timeline *tl, struct cpu *cpu, const struct record_swi
 	if (err || !*next)
 		return err;
 	(*next)->flags &= (uint8_t)~TASK_JOINED;
-	if (r->head.flags) {
-		(*next)->call = CALL_UNKNOWN; /* its last sleep was not seen */
-		(*next)->lock_owner = LOCK_OWNER_UNKNOWN;
-	}
+	if (r->head.flags)
+		forget_sleep(*next); /* it was not seen */
 	err = elsewhere && *next != *prev ? emit_close(tl, *next, (*next)->last) : 0;
 	if (err)
 		return err;
@@ -686,6 +684,15 @@ static void handle_move(struct timeline *tl, const struct record_moved *r)
 		task->moved = r->moved;
 }
 
+/* Written with the wake-up in the switch that follows: see put_sleep(). */
+static void handle_stack(struct timeline *tl, const struct record_stack *r)
+{
+	struct task *task = threads_task(tl->threads, r->head.id);
+
+	if (task && task->id && tl->threads->sleep_stacks)
+		task->sleep_stack = sleep_stacks_number(tl->threads->sleep_stacks, r);
+}
+
 static int handle_snapshot(struct timeline *tl, struct cpu *cpu, const struct record_snapshot *r)
 {
 	struct task *task;
@@ -725,6 +732,7 @@ static void set_off_cpu(struct task *task, bool runnable, uint64_t clock)
 	task->cpu = -1;
 	task->out = clock;
 	task->lock_owner = LOCK_OWNER_UNKNOWN;
+	task->sleep_stack = 0;
 	task->flags &= (uint8_t)~TASK_RUNNABLE;
 	if (runnable)
 		task->flags |= TASK_RUNNABLE;
@@ -872,6 +880,9 @@ static int in_window(struct timeline *tl, struct cpu *cpu, const struct record_h
 	case RECORD_MOVED:
 		handle_move(tl, (const struct record_moved *)head);
 		return 0;
+	case RECORD_STACK:
+		handle_stack(tl, (const struct record_stack *)head);
+		return 0;
 	case RECORD_TASK:
 		return handle_task(tl, cpu, (const struct record_task *)head);
 	case RECORD_EXIT:
@@ -977,6 +988,8 @@ static int after_window(struct timeline *tl, struct cpu *cpu, const struct recor
 	}
 	if (tl->options.no_switches)
 		return 0;
+	if (head->kind == RECORD_STACK)
+		handle_stack(tl, (const struct record_stack *)head);
 	if (head->kind == RECORD_LOST && !cpu->settled)
 		settle_cpu(tl, cpu, cpu->on ? cpu->on->id : 0);
 	if (record_is_switch(head->kind) ||

@@ -74,6 +74,7 @@ static const struct writer_files real_files = {
 	.append = stream_append,
 	.describe = stream_describe,
 	.store = stream_store,
+	.append_text = stream_append_text,
 };
 
 /* ---- errors ---- */
@@ -142,6 +143,9 @@ static int put(struct writer *writer, const struct writer_request *request, cons
 	const struct writer_files *files = &writer->files;
 	int err;
 
+	if (request->text)
+		return files->append_text(writer->trace_fd, request->path, request->events,
+					  request->size);
 	if (request->create && json_get(meta, "ovni.finished"))
 		return files->store(writer->trace_fd, request->path, meta, request->events,
 				    request->size);
@@ -175,7 +179,8 @@ static void write_item(struct writer *writer, struct item *item)
 	json_free(meta);
 	if (err)
 		goto failed;
-	writer->written += item->request.size;
+	if (!item->request.text)
+		writer->written += item->request.size;
 	return;
 failed:
 	fail(writer, item->path, err);
@@ -354,7 +359,7 @@ int writer_put(struct writer *writer, const struct writer_request *request)
 		writer->queued += item->cost;
 		if (writer->queued > writer->longest)
 			writer->longest = writer->queued;
-		writer->given += request->size;
+		writer->given += request->text ? 0 : request->size;
 		*writer->last_item = item;
 		writer->last_item = &item->next;
 		pthread_cond_signal(&writer->work);

@@ -2,10 +2,11 @@
 /*
  * writer: the only thread of the recorder that touches files.
  *
- * In: full buffers of whole events and metadata of streams, through a bounded queue; out:
- * stream.obs and stream.json below the output directory. The draining thread never opens a file.
- * When the queue is full, the caller waits: the rings then fill, and the loss is counted where it
- * happens. The memory of a long queue goes back to the kernel when it is empty.
+ * In: full buffers of whole events and metadata of streams, and lines of text, through a bounded
+ * queue; out: stream.obs and stream.json, and files of text, below the output directory. The
+ * draining thread never opens a file. When the queue is full, the caller waits: the rings then
+ * fill, and the loss is counted where it happens. The memory of a long queue goes back to the
+ * kernel when it is empty.
  * Invariants: buffers of one stream are written in the order given; after the first error
  * nothing more is written, the disk holds whole events, and the error is kept.
  * Specification: ebpf.md 13.
@@ -40,6 +41,7 @@ struct writer_files {
 	int (*describe)(int trace_fd, const char *path, const struct json *meta);
 	int (*store)(int trace_fd, const char *path, const struct json *meta, const void *events,
 		     size_t size);
+	int (*append_text)(int trace_fd, const char *name, const void *lines, size_t size);
 };
 
 struct writer_options {
@@ -62,8 +64,9 @@ struct writer *writer_start(const struct writer_options *options);
 struct writer_request {
 	const char *path; /* relative to the output directory; copied */
 	bool create;	  /* the stream is new: meta must be given */
-	void *events;	  /* taken over, freed with free(); NULL: none */
-	size_t size;	  /* bytes at events */
+	bool text;    /* `path` is no stream but a file of text: `events` are whole lines of it */
+	void *events; /* taken over, freed with free(); NULL: none */
+	size_t size;  /* bytes at events */
 	struct json *(*meta)(void *arg);
 	void (*drop)(void *arg);
 	void *arg;

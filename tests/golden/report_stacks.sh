@@ -1,0 +1,141 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# The stacks of long sleeps: folded lines worked out by hand, whose times add up to those of why; numbers in
+# ovni-dump, Paraver 307, a part of a trace and a merged trace; numbers without a line, and damaged files.
+set -eu
+. "$S/tests/golden/tools_lib.sh"
+cd "$T"
+dump() { "$B/bin/ovni-dump" "$@"; }
+check() { "$B/bin/ovni-check" "$@"; }
+emu() { "$B/bin/ovni-emu" "$@"; }
+cut_trace() { "$B/bin/ovni-cut" "$@"; }
+merge() { "$B/bin/ovni-merge" "$@"; }
+report_loud() { "$B/bin/ovni-report" "$@"; }
+stacks() { printf 'ovni-bpf stacks 1\n%b' "$1"; } # LINES
+
+make_trace trace <<'E'
+thread n 1 1 bpf.name="one" bpf.session.machine="x86_64" ovni.require.bpf="1.0.0"
+0 OHx i32:0 i32:-1 u64:0
+100000 OHp u16:1 i32:0 u16:202 u64:16
+400000 OHw i32:2 i32:7 u32:1 u32:0
+410000 OHr
+500000 OHp u16:1 i32:0
+700000 OHw i32:2 i32:0 u32:3 u32:0
+710000 OHr
+800000 OHp u16:2 i32:0
+801999 OHw i32:2
+802000 OHr
+900000 OHp u16:1 i32:0
+950000 OHw i32:2 u64:500
+950100 OHr
+1000000 OHe
+thread n 1 2 bpf.name="two" ovni.require.bpf="1.0.0"
+0 OHx i32:1 i32:-1 u64:0
+100000 OHp u16:1 i32:0
+150000 OHw i32:0 i32:0 u32:3 u32:0
+160000 OHr
+200000 OHp u16:6 i32:0
+200000 OHw i32:-1
+300000 OHr
+400000 OHp u16:1 i32:0
+480000 OHw i32:0 i32:0 u32:9 u32:0
+480000 OHr
+1000000 OHe
+E
+stacks '1\tfutex_wait+0x8;do_futex+0x1;entry+0x7\n2\tunused+0x1\n3\tpipe_read+0x1[m];entry+0x7;[cut]\n' >trace/stacks
+report stacks trace >got
+diff - got <<'E' || fail "the folded lines"
+two (2);[cut];entry_[k];pipe_read_[k] 50
+one (1);entry_[k];do_futex_[k];futex_wait_[k] 300
+two (2);[not known] 80
+one (1);[cut];entry_[k];pipe_read_[k] 200
+one (1);[no stack] 1
+E
+report why --json trace >why
+python3 - <<'E' || fail "the sum"
+import json
+us = sum(int(l.rsplit(" ", 1)[1]) for l in open("got"))
+asleep = sum(r["time"] for r in json.load(open("why")) if r["state"] == "asleep")
+assert us == asleep // 1000, (us, asleep)
+E
+report stacks --tid 2 --from 120000 trace >got
+diff - got <<'E' || fail "a part of the time of a thread"
+two (2);[cut];entry_[k];pipe_read_[k] 30
+two (2);[not known] 80
+E
+report stacks --by all trace | grep -q '^all threads;entry_\[k\];do_futex' || report stacks --by all trace | grep -q 'entry_\[k\];do_futex' ||
+	fail "--by all: $(report stacks --by all trace)"
+report stacks --svg trace >svg
+report flame --stacks --svg trace | cmp - svg || fail "flame --stacks is another picture"
+grep -q 'futex_wait' svg || fail "the picture lacks a function"
+
+dump trace >got || true
+grep -q '^ *400000 .*slept on a lock of thread 7, stack 1 (futex_wait <- do_futex <- entry)$' got || fail "dump: $(grep stack got)"
+grep -q '^ *700000 .* woken by thread 2, stack 3 (pipe_read <- entry <- \[cut\])$' got || fail "dump: $(grep stack got)"
+grep -q '^ *480000 .*stack 9 (not known)$' got || fail "dump: $(grep stack got)"
+dump --json trace | grep '"clock":"400000"' | grep -q '"stack":1,' || fail "dump --json has no number"
+
+check trace >got || true
+grep -q 'warning: 1 sleep has a stack that is not known' got || fail "check does not find the number: $(cat got)"
+
+emu trace >/dev/null 2>&1 || fail "ovni-emu"
+grep -A 3 '^0 307' trace/thread.pcf | grep -q '^ *1 *futex_wait <- do_futex <- entry$' || fail "Paraver: $(grep -A 5 307 trace/thread.pcf)"
+grep -q ':307:1' trace/thread.prv && grep -q ':307:3' trace/thread.prv || fail "thread.prv: $(grep 307 trace/thread.prv)"
+grep -q '^2:[0-9:]*:100000:.*307:1' trace/thread.prv && grep -q '^2:[0-9:]*:410000:.*307:0' trace/thread.prv ||
+	fail "307 is not from OHp to OHr: $(grep 307 trace/thread.prv)"
+
+# A part has the lines that it uses.
+cut_trace -o part --from 450000 --to 750000 trace >/dev/null 2>&1 || fail "ovni-cut"
+stacks '3\tpipe_read+0x1[m];entry+0x7;[cut]\n' | cmp - part/stacks || fail "part: $(cat part/stacks)"
+cut_trace -o empty --from 720000 --to 750000 trace >/dev/null 2>&1 || fail "ovni-cut"
+[ ! -e empty/stacks ] || fail "a part without stacks has a file"
+
+# A merged trace has those of both, with new numbers.
+make_trace program <<'E'
+thread n 1 1 ovni.require.bpf="1.0.0"
+0 OHx i32:0 i32:-1 u64:0
+10 OHp u16:1 i32:0
+20 OHw i32:0 i32:0 u32:4 u32:0
+30 OHr
+1000 OHe
+E
+stacks '4\tof_program+0x1\n' >program/stacks
+make_trace kernel <<'E'
+thread n 1 1 ovni.require.kernel="1.0.0"
+0 OHx i32:-1 i32:-1 u64:0
+100 KCO u16:1 i32:0
+200 KCI i32:0 i32:0 u32:2 u32:0
+300 KCO u16:1 i32:0
+400 KCI i32:0 i32:5 u32:8 u32:0
+1000 OHe
+E
+stacks '1\tunused+0x1\n2\tof_kernel+0x1\n' >kernel/stacks
+merge -o both program kernel >/dev/null 2>&1 || fail "ovni-merge"
+stacks '4\tof_program+0x1\n6\tof_kernel+0x1\n' | cmp - both/stacks || fail "merged: $(cat both/stacks)"
+dump both >got
+grep -q '^ *20 .*stack 4 (of_program)' got || fail "merged: the program's stack: $(cat got)"
+grep -q '^ *200 .*stack 6 (of_kernel)' got || fail "merged: the kernel's stack: $(cat got)"
+! grep -q '^ *400 .*stack' got || fail "merged: a stack that is not known has a number: $(cat got)"
+
+# Damaged files: one sentence, and no trace is valid with one.
+while read -r says text; do
+	printf '%b' "$text" >trace/stacks
+	for program in "report_loud stacks" dump "emu" "cut_trace -o x"; do
+		rm -rf x
+		$program trace >out 2>err && fail "$program takes $text"
+		grep -q "${says//_/ }" err || fail "$program: $text: $(cat err)"
+	done
+	check trace >out 2>&1 && fail "check takes $text"
+	grep -q "${says//_/ }" out || fail "check: $text: $(cat out)"
+	[ "$(grep -c "${says//_/ }" out)" = 1 ] || fail "check says twice: $(cat out)"
+done <<'E'
+no_file_of_stacks hello
+line_2:_no_number ovni-bpf stacks 1\nx\ta\n
+line_3:_its_number_is_not_above ovni-bpf stacks 1\n2\ta\n2\tb\n
+line_2:_a_frame_is_empty_or_has_a_byte ovni-bpf stacks 1\n1\ta\033[2J\n
+E
+rm trace/stacks
+ln -s /etc/passwd trace/stacks
+dump trace >out 2>err && fail "dump follows a link"
+grep -q 'stacks' err || fail "a link: $(cat err)"

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * report stacks: the time asleep by stack, for off-CPU flame graphs.
+ *
+ *   worker (1204);entry_SYSCALL_64_after_hwframe_[k];do_syscall_64_[k];...;futex_wait_[k] 90021
+ *
+ * One line for each thread and stack, the outermost function first, in us. Sleeps without a stack,
+ * which are shorter than the limit of --why=stack or above its rate, have the frame [no stack]: so
+ * the times of a thread add up to its time asleep, as report why has it, and to that of sleeps with
+ * a stack that began before the recording. The tree is that of report flame.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/report/flame.h"
+#include "trace/base/log.h"
+#include "trace/ovni/stack_file.h"
+#include "trace/states/sleep_call.h"
+
+#define NO_STACK "[no stack]"
+#define UNKNOWN	 "[not known]" /* the file does not have the number */
+
+struct walk {
+	struct report *report;
+	struct flame flame;
+	struct flame_track *tracks; /* of each stream */
+	struct stack_table stacks;
+	struct hash by_name,
+		leaf_of;	/* frames of flame.names by text; flame.frames by track and line */
+	const struct event *ev; /* the present one; NULL: the walk has ended */
+	uint64_t sleeps, without;
+	int err;
+};
+
+/* The number of a name of a function, or -ENOMEM. */
+static int64_t name_of(struct walk *w, const char *text, size_t len)
+{
+	uint32_t *at = hash_at(&w->by_name, hash_key_of(text, len));
+	struct flame_name name = {0};
+	int64_t number;
+
+	if (!at)
+		return -ENOMEM;
+	if (*at != HASH_NONE)
+		return *at;
+	name.label = strndup(text, len);
+	name.type = strdup(FLAME_KERNEL);
+	number = name.label && name.type ? flame_add_name(&w->flame, name) : -ENOMEM;
+	if (number < 0) {
+		free(name.label);
+		free(name.type);
+		return number;
+	}
+	*at = (uint32_t)number;
+	return number;
+}
+
+/* The frame of a stack below `frame`, or -ENOMEM. */
+static int64_t add_stack(struct walk *w, int64_t frame, const struct stack_line *line)
+{
+	size_t end = line->size;
+
+	while (end && frame >= 0) { /* from the outermost one on, which is the last */
+		const char *before = memrchr(line->frames, STACK_FRAME_END, end);
+		const char *begin = before ? before + 1 : line->frames;
+		size_t len = (size_t)(line->frames + end - begin);
+		int64_t name = name_of(w, begin, stack_frame_name(begin, len));
+
+		if (name < 0)
+			return name;
+		frame = flame_frame_below(&w->flame, (uint32_t)frame, (uint32_t)name);
+		end = before ? (size_t)(before - line->frames) : 0;
+	}
+	return frame;
+}
+
+/* The frame of the sleep that the present event ends, or -ENOMEM. */
+static int64_t frame_of(struct walk *w, uint32_t base)
+{
+	uint32_t number = w->ev ? sleep_stack(w->ev) : 0, *at;
+	struct stack_line *line = number ? stack_table_find(&w->stacks, number) : NULL;
+	int64_t name, frame;
+
+	if (!line) {
+		const char *text = number ? UNKNOWN : NO_STACK;
+
+		name = name_of(w, text, strlen(text));
+		return name < 0 ? name : flame_frame_below(&w->flame, base, (uint32_t)name);
+	}
+	at = hash_at(&w->leaf_of, (struct hash_key){.a = base, .b = number});
+	if (!at)
+		return -ENOMEM;
+	if (*at == HASH_NONE) {
+		frame = add_stack(w, base, line);
+		if (frame < 0)
+			return frame;
+		*at = (uint32_t)frame;
+	}
+	return *at;
+}
+
+/* A stay ends; if it is a sleep, the present event has its stack. */
+static void stay(void *arg, uint32_t stream, enum time_use use, int64_t begin, int64_t end)
+{
+	struct walk *w = arg;
+	int64_t frame, *own;
+
+	/* a sleep since before the recording has no reason, but may have a stack */
+	if (use < TIME_ASLEEP || use == TIME_LOST || !w->report->filter->streams[stream] ||
+	    w->err || (time_use_class(use) != CLASS_ASLEEP && !(w->ev && sleep_stack(w->ev))))
+		return;
+	frame = frame_of(w, w->tracks[stream].base);
+	if (frame < 0) {
+		w->err = (int)frame;
+		return;
+	}
+	own = &w->flame.frames[frame].own[CLASS_ASLEEP];
+	*own = clock_sum(*own, clock_distance(begin, end));
+	w->flame.frames[frame].calls++;
+	w->sleeps++;
+	w->without += !w->ev || !sleep_stack(w->ev);
+}
+
+static int event(void *arg, const struct intervals *intervals, uint32_t stream,
+		 const struct event *ev)
+{
+	struct walk *w = arg;
+
+	w->ev = ev;
+	thread_times_step(&w->flame.times, intervals, stream, ev);
+	return w->err;
+}
+
+static int walk(struct walk *w, const char *path)
+{
+	static const struct interval_listener listener = {.event = event};
+	struct report *report = w->report;
+	struct intervals intervals = {0};
+	int err =
+		flame_add_level(report, &w->flame, w->tracks, report->by ? report->by : BY_THREAD);
+	int walked;
+
+	if (err)
+		return err;
+	walked = intervals_walk(&intervals, report->source, &listener, w);
+	/* of a damaged trace, the part before the damage */
+	err = walked == -ENOMEM || !intervals.threads ? walked : 0;
+	if (err)
+		goto out;
+	w->ev = NULL;
+	thread_times_finish(&w->flame.times, &intervals);
+	flame_add_up(&w->flame);
+	err = w->err ? w->err : flame_output(report, &w->flame, path, 1000);
+	if (!err && w->sleeps && w->sleeps == w->without)
+		log_warn("%s: no sleep has a stack (ovni-bpf --why=stack records them)", path);
+	err = err ? err : walked;
+out:
+	intervals_fini(&intervals);
+	return err;
+}
+
+static int print(struct report *report, const char *path)
+{
+	struct walk w = {.report = report, .flame.time = FLAME_ASLEEP};
+	int err = flame_begin(&w.flame, report);
+
+	if (err)
+		goto out;
+	w.flame.times.stay = stay;
+	w.flame.times.arg = &w;
+	w.flame.times.unsummed = true;
+	err = -ENOMEM;
+	w.tracks = calloc(report->source->trace.nstreams + 1, sizeof(*w.tracks));
+	if (!w.tracks)
+		goto out;
+	err = stack_table_load(&w.stacks, report->source->trace.fd, path);
+	if (!err)
+		err = walk(&w, path);
+out:
+	free(w.tracks);
+	stack_table_free(&w.stacks);
+	hash_free(&w.by_name);
+	hash_free(&w.leaf_of);
+	flame_fini(&w.flame);
+	return err;
+}
+
+const struct report_kind report_stacks = {
+	.name = "stacks",
+	.by = BY_THREAD,
+	.print = print,
+};

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sleep_stacks: the different stacks of the long sleeps of one trace (--why=stack).
+ *
+ * In: records of stacks, in the draining thread; out: a number for each different one, which the
+ * OHw (KCI) that ends the sleep has, and its line of the file `stacks` (trace/ovni/stack_file.h).
+ * Invariants: no file is opened and nothing waits here; a line is given to the writer before the
+ * first event with its number; memory follows the number of different stacks, which is limited.
+ * Specification: event-mapping.md "The stack of a long sleep".
+ */
+#ifndef USER_TIMELINE_SLEEP_STACKS_H
+#define USER_TIMELINE_SLEEP_STACKS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/record.h"
+
+struct kernel_symbols;
+struct sleep_stacks;
+
+/* `symbols` stay the caller's; NULL: addresses have no names. NULL without memory. */
+struct sleep_stacks *sleep_stacks_new(const struct kernel_symbols *symbols);
+void sleep_stacks_free(struct sleep_stacks *stacks); /* NULL is fine */
+
+/* The number of this stack, from 1. 0: it is empty, there is no memory, or the file is full. */
+uint32_t sleep_stacks_number(struct sleep_stacks *stacks, const struct record_stack *record);
+
+/* The lines that were made since the last call, for free(), and their size; NULL: none. */
+char *sleep_stacks_take_lines(struct sleep_stacks *stacks, size_t *size);
+
+/* How many there are. */
+uint32_t sleep_stacks_different(const struct sleep_stacks *stacks);
+
+#endif
