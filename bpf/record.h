@@ -106,6 +106,8 @@ _Static_assert(sizeof(struct record_moved) == 24, "wire size");
  * has slept long (--why=stack), with these addresses on its kernel stack, the innermost first.
  * `nkernel` of them are valid; with STACK_CUT (head.flags) there may be more. Other bytes of
  * `kernel` are not set.
+ * From the iterator at the end of a window, not through a ring: the task still sleeps, since
+ * head.clock (1: from before the recording).
  */
 #define STACK_KERNEL_MAX 32
 #define STACK_CUT	 1u

@@ -117,6 +117,31 @@ static __always_inline __u16 call_of_sleep(struct task_struct *task, __u64 *obje
 	return call;
 }
 
+/* The kernel stack of a task that sleeps, after its record, if it does all the time. */
+static __noinline int put_stack(struct seq_file *seq, struct task_struct *task,
+				struct task_state *task_state)
+{
+	__u64 slept = *(const volatile __u64 *)&task_state->slept;
+	struct record_stack record = {};
+	long bytes;
+
+	if (!task_state->id || !slept || kernel_on_cpu(task))
+		return 0;
+	bytes = bpf_get_task_stack(task, record.kernel, sizeof(record.kernel), 0);
+	barrier();
+	if (bytes <= 0 || *(const volatile __u64 *)&task_state->slept != slept ||
+	    kernel_on_cpu(task))
+		return 0;
+	record.head.clock = slept;
+	record.head.kind = RECORD_STACK;
+	record.head.flags = bytes == sizeof(record.kernel) ? STACK_CUT : 0;
+	record.head.id = task_state->id;
+	record.tid = task->pid;
+	record.nkernel = (__u64)bytes / sizeof(record.kernel[0]);
+	bpf_seq_write(seq, &record, sizeof(record));
+	return 0;
+}
+
 SEC("iter/task")
 int iterate_tasks(struct bpf_iter__task *ctx)
 {
@@ -148,5 +173,7 @@ int iterate_tasks(struct bpf_iter__task *ctx)
 	}
 	record.call = call_of_sleep(task, &record.object);
 	bpf_seq_write(ctx->meta->seq, &record, sizeof(record));
+	if (settings.stack_ns && task_state && !iterator_marks)
+		put_stack(ctx->meta->seq, task, task_state);
 	return 0;
 }

@@ -39,6 +39,23 @@ thread h 1 1 bpf.name="solver" ovni.require={"ovni":"1.1.0","kernel":"1.0.0"}
 995 KCI i32:0
 9600 OHe
 END
+# Sleeps with stacks, also under a number that the file does not have.
+make trace.stacks <<'END'
+thread n 1 1 bpf.name="w" bpf.session.machine="x86_64" ovni.require={"ovni":"1.1.0","bpf":"1.0.0"}
+1000 OHx i32:0 i32:-1 u64:0
+1400 OHp u16:1 i32:0 u16:202 u64:16
+1800 OHw i32:-2 i32:1 u32:1 u32:0
+1900 OHr
+2000 OHp u16:1 i32:0
+2800 OHw i32:-2 i32:0 u32:3 u32:0
+2900 OHr
+3000 OHp u16:1 i32:0
+3800 OHw i32:-2 i32:0 u32:9 u32:0
+3900 OHr
+4000 OHe
+END
+printf 'ovni-bpf stacks 1\n1\tfutex_wait+0x8;do_futex+0x1;entry+0x7\n3\tpipe_read+0x1[m];entry+0x7;[cut]\n' >trace.stacks/stacks
+cp -R trace.stacks trace.stacks2
 # A recording with its stats.json, which agrees with the stream.
 make trace.figures <<'END'
 thread n 1 1 bpf.events="5" bpf.name="w" bpf.session.t0="1000" bpf.session.t1="2000" bpf.session.lost="0"

@@ -392,6 +392,44 @@ static void the_end_of_a_long_sleep_has_its_stack(void **state)
 	assert_int_equal(kit.counts.stacks, 3);
 }
 
+/* The iterator after the end finds tasks asleep: since before the window, in the window, a moment
+ * before its end, after it, and one whose last leave was another one. */
+static void a_sleep_to_the_end_has_its_stack(void **state)
+{
+	static const struct {
+		struct who who;
+		uint64_t slept;
+	} found[] = {{a, 1}, {b, 1500}, {c, 1950}, {d, 2100}, {leader, 1250}, {other, 1500}};
+
+	(void)state;
+	kit_stack_ns = 100;
+	open_with((struct timeline_options){0});
+	kit_stack_ns = 0;
+	iterated(a, 1, 0, 0);
+	snapshot(0, T0 - 10, b);
+	snapshot(1, T0, leader);
+	give(1, 1300, leader, OFF_CPU_SLEEPING, idle);
+	give(0, 1500, b, OFF_CPU_SLEEPING, c);
+	give(0, 1950, c, OFF_CPU_SLEEPING, d);
+	give(0, 1960, d, OFF_CPU_SLEEPING, idle);
+	timeline_stop(kit.timeline, 2000);
+	for (size_t i = 0; i < sizeof(found) / sizeof(found[0]); i++) {
+		struct record_stack r = {.head = {.clock = found[i].slept,
+						  .kind = RECORD_STACK,
+						  .id = found[i].who.id},
+					 .nkernel = 1,
+					 .kernel = {0x1000 + i}};
+
+		timeline_sleeps_at(kit.timeline, &r);
+	}
+	close_kit(2000, 0);
+	assert_owners("loom.node/proc.10/thread.30", "0 0 stack 1\n");
+	assert_owners("loom.node/proc.40/thread.40", "0\n");
+	assert_owners("loom.node/proc.50/thread.50", "0\n");
+	assert_owners("loom.node/proc.10/thread.10", "0\n");
+	assert_string_equal(kit_lines, "ovni-bpf stacks 1\n1\t0x1001\n");
+}
+
 /* The switch after the record of a stack is lost: the next sleep does not get it. */
 static void a_stack_belongs_to_one_sleep(void **state)
 {
@@ -704,6 +742,7 @@ int main(void)
 		TEST(after_a_loss_there_is_no_owner),
 		TEST(the_end_of_a_long_sleep_has_its_stack),
 		TEST(a_stack_belongs_to_one_sleep),
+		TEST(a_sleep_to_the_end_has_its_stack),
 		TEST(a_call_that_goes_on_after_a_loss_has_its_own_number),
 		TEST(a_wake_up_has_its_own_clock_and_waker),
 		TEST(without_a_wake_up_seen_it_is_at_the_switch),

@@ -184,7 +184,13 @@ static void check_paranoid(const struct machine *m, struct finding *f)
 
 static void check_kptr(const struct machine *m, struct finding *f)
 {
-	setting(f, m->kptr_restrict, "of no consequence: no address of the kernel is needed");
+	const char *meaning = "--why=stack has addresses instead of names";
+
+	if (m->kptr_restrict < 2 && machine_has(m, CAP_SYSLOG))
+		meaning = "of no consequence with CAP_SYSLOG";
+	else if (!m->kptr_restrict && m->perf_event_paranoid <= 1)
+		meaning = "names of functions of the kernel (--why=stack) are shown to anybody";
+	setting(f, m->kptr_restrict, meaning);
 }
 
 static void check_memlock(const struct machine *m, struct finding *f)

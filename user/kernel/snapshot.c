@@ -45,6 +45,36 @@ static int check_marks(const struct bpf_load *bpf)
 	return -ENOMEM;
 }
 
+/* Divides what the iterator has written, whole records of two kinds. */
+static int divide(struct bytes *records, struct snapshot_tasks *tasks)
+{
+	struct bytes stacks = {0};
+	size_t at = 0, to = 0;
+
+	while (at + sizeof(struct record_head) <= records->size) {
+		const struct record_head *head = (const void *)(records->data + at);
+		bool stack = head->kind == RECORD_STACK;
+		size_t size = stack ? sizeof(*tasks->stacks) : sizeof(*tasks->tasks);
+
+		if (size > records->size - at)
+			break;
+		if (stack) {
+			bytes_put(&stacks, head, size);
+		} else {
+			memmove(records->data + to, head, size);
+			to += size;
+		}
+		at += size;
+	}
+	tasks->tasks = (void *)records->data;
+	tasks->ntasks = to / sizeof(*tasks->tasks);
+	tasks->stacks = (void *)stacks.data;
+	tasks->nstacks = stacks.size / sizeof(*tasks->stacks);
+	if (stacks.failed)
+		return -ENOMEM;
+	return at == records->size ? 0 : -EBADMSG;
+}
+
 int snapshot_tasks(const struct bpf_load *bpf, bool mark, struct snapshot_tasks *tasks)
 {
 	const size_t chunk = TASKS_AT_ONCE * sizeof(*tasks->tasks);
@@ -74,14 +104,12 @@ int snapshot_tasks(const struct bpf_load *bpf, bool mark, struct snapshot_tasks 
 		break;
 	}
 	close(fd);
-	tasks->tasks = (void *)records.data;
-	tasks->ntasks = records.size / sizeof(*tasks->tasks);
 	if (err)
-		goto failed;
-	/* the kernel hands over whole records only */
-	if (records.size % sizeof(*tasks->tasks) == 0)
+		bytes_free(&records);
+	else
+		err = divide(&records, tasks);
+	if (!err)
 		return mark ? check_marks(bpf) : 0;
-	err = -EBADMSG;
 failed:
 	log_error("cannot read the tasks of the machine: %s", strerror(-err));
 	snapshot_tasks_free(tasks);
@@ -91,5 +119,6 @@ failed:
 void snapshot_tasks_free(struct snapshot_tasks *tasks)
 {
 	free(tasks->tasks);
+	free(tasks->stacks);
 	*tasks = (struct snapshot_tasks){0};
 }

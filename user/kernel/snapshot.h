@@ -26,6 +26,8 @@ int snapshot_take(const struct bpf_load *bpf, unsigned cpu, enum snapshot_phase 
 struct snapshot_tasks {
 	struct record_iterated *tasks; /* ntasks of them */
 	size_t ntasks;
+	struct record_stack *stacks; /* of those that sleep (--why=stack): nstacks of them */
+	size_t nstacks;
 };
 
 /* Reads all tasks; with `mark`, marks those in the target first. 0, or -errno after one message.

@@ -251,8 +251,8 @@ static void read_symbols(struct recorder *r)
 	r->symbols = kernel_symbols_read("/proc/kallsyms");
 	if (!r->symbols)
 		log_warn("--why=stack: the kernel does not show its functions to this process: "
-			 "stacks have "
-			 "addresses instead of names (run as root, or with CAP_SYSLOG)");
+			 "stacks have addresses instead of names (run as root, or with "
+			 "CAP_SYSLOG, and with kernel.kptr_restrict below 2)");
 }
 
 static enum status prepare(struct recorder *r)

@@ -126,6 +126,8 @@ int segment_add_tasks(struct timeline *timeline, const struct snapshot_tasks *ta
 {
 	int err;
 
+	for (size_t i = 0; tasks && i < tasks->nstacks; i++)
+		timeline_sleeps_at(timeline, &tasks->stacks[i]);
 	for (size_t i = 0; tasks && i < tasks->ntasks; i++) {
 		const struct record_iterated *found = &tasks->tasks[i];
 

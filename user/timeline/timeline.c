@@ -16,6 +16,7 @@
 
 #include "trace/base/array.h"
 #include "trace/base/log.h"
+#include "user/config/session_info.h"
 #include "user/host/topology.h"
 #include "user/timeline/emit_events.h"
 #include "user/timeline/sleep_stacks.h"
@@ -1096,6 +1097,22 @@ int timeline_iterated(struct timeline *tl, const struct record_task *r)
 		return 0;
 	}
 	return tl->error = tl->stopped ? iterated_after(tl, r) : iterated_before(tl, r);
+}
+
+void timeline_sleeps_at(struct timeline *tl, const struct record_stack *r)
+{
+	struct task *task =
+		tl->error || !tl->stopped ? NULL : threads_task(tl->threads, r->head.id);
+	uint64_t slept = r->head.clock, t0 = tl->options.t0;
+
+	if (!task || !task->id || !task->thread || task->flags & TASK_GONE ||
+	    task->state != THREAD_STATE_PAUSED || task->known)
+		return;
+	/* of a sleep from before the window, the timeline has no clock */
+	if (slept <= t0 ? task->out > t0 : task->out != slept)
+		return;
+	if (tl->t1 - later(slept, t0) >= tl->threads->session.info->stack_ns)
+		handle_stack(tl, r);
 }
 
 void timeline_sleeps_in(struct timeline *tl, uint32_t id, uint16_t call, uint64_t object)

@@ -77,6 +77,10 @@ int timeline_iterated(struct timeline *timeline, const struct record_task *task)
  * record_iterated has it. */
 void timeline_sleeps_in(struct timeline *timeline, uint32_t id, uint16_t call, uint64_t object);
 
+/* After t1, before timeline_iterated(): the stack of a task that sleeps since record->head.clock.
+ * It counts if that is the sleep in which the task is at t1, and if that is long. */
+void timeline_sleeps_at(struct timeline *timeline, const struct record_stack *record);
+
 /*
  * Takes in the next record, which came from the ring of kernel CPU `cpu`. Returns 0, or
  * -errno (no memory, or the writer has failed) after which the caller may only
