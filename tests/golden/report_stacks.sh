@@ -52,11 +52,11 @@ two (2);[not known] 80
 one (1);[cut];entry_[k];pipe_read_[k] 200
 one (1);[no stack] 1
 E
-report why --json trace >why
+report why --json trace >got.why
 python3 - <<'E' || fail "the sum"
 import json
 us = sum(int(l.rsplit(" ", 1)[1]) for l in open("got"))
-asleep = sum(r["time"] for r in json.load(open("why")) if r["state"] == "asleep")
+asleep = sum(r["time"] for r in json.load(open("got.why")) if r["state"] == "asleep")
 assert us == asleep // 1000, (us, asleep)
 E
 report stacks --tid 2 --from 120000 trace >got
