@@ -7,7 +7,7 @@ cfgtrace: writes the smallest trace with all that we have views of.
 
 One thread that runs for a while, as ovni-bpf would have recorded it (`require.bpf`): it has
 a region of every model, a task of every runtime, a probe (mark type 0), the API pthread (80, 81), a gap
-(mark type 92), the marks of an accelerator (93 to 99), a sleep on a lock, a hardware counter and
+(mark type 92), the marks of an accelerator (93 to 99), a sleep on a lock with a stack, a hardware counter and
 permission for every breakdown.
 """
 import json
@@ -64,7 +64,7 @@ EVENTS += [("VWC+", struct.pack("<q", 1000)),
            ("6Yc+", CREATE_TYPE), ("6Tc", CREATE_TASK), ("6Tx", TASK), ("6Te", TASK)]
 EVENTS += [(mcv, mark(1, number)) for number in (0, 80, 81, 92) for mcv in ("OM[", "OM]")]
 EVENTS += [("OM=", mark(1, number)) for number in range(93, 100)]
-EVENTS += [("OHp", struct.pack("<HiHQ", 1, 0, 202, 4096)), ("OHw", struct.pack("<ii", -2, -1)), ("OHr", b""), ("OHe", b"")]
+EVENTS += [("OHp", struct.pack("<HiHQ", 1, 0, 202, 4096)), ("OHw", struct.pack("<iiII", -2, -1, 1, 0)), ("OHr", b""), ("OHe", b"")]
 
 
 def main(trace):
@@ -72,6 +72,8 @@ def main(trace):
     os.makedirs(folder)
     with open(os.path.join(folder, "stream.json"), "w", encoding="utf-8") as file:
         json.dump(META, file)
+    with open(os.path.join(trace, "stacks"), "w", encoding="ascii") as file:
+        file.write("ovni-bpf stacks 1\n1\tfutex_wait+0x8\n")
     with open(os.path.join(folder, "stream.obs"), "wb") as file:
         file.write(b"ovni" + struct.pack("<I", 1))
         for number, (mcv, payload) in enumerate(EVENTS):

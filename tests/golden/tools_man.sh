@@ -68,7 +68,7 @@ for name, text in re.findall(r"^\.It Cm (\w+(?: --\w+)?)\n(.*?)(?=^\.It |^\.El)"
         continue
     sample = re.search(r"^\.Bd -literal -compact\n(.*?)\n", text, re.M)
     columns = re.search(r"^CSV and JSON: ([^.]*)\.", text, re.M)
-    if name not in ("flame", "timeline", "critical --sum", "efficiency"):
+    if name not in ("flame", "stacks", "timeline", "critical --sum", "efficiency"):
         if not sample:
             wrong.append(name + " has no sample")
             continue
