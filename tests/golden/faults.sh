@@ -7,8 +7,8 @@
 set -eu
 trace=$T/trace
 make() { "$S/tests/golden/tools_make.py" "$1"; }
-# Metadata of 15 KB, whose text is written to a buffer that grows.
-labels=$(for ((i = 2; i <= 500; i++)); do printf ',"%d":"function_number_%d"' $i $i; done)
+# Metadata of 15 KB, whose text is written to a buffer that grows, with few allocations to read them.
+labels=$(for ((i = 2; i <= 60; i++)); do printf ',"%d":"%0240d"' $i $i; done)
 make "$trace.in" <<END
 thread n 1 1 ovni.mark={"0":{"title":"Function","chan_type":"stack","labels":{"1":"f"$labels}}}
 10 OHx i32:0 i32:-1 u64:0

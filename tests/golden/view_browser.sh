@@ -134,7 +134,7 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import report_critical, tools_make
 for seed in range(1, 7):
-    threads = report_critical.schedule(seed)
+    threads, _ = report_critical.schedule(seed)
     tools_make.main("random%d" % seed, [line for t in threads.values() for line in ("thread n 1 %d" % t.tid, *t.lines)])
 PYTHON
 # Hostile text in every place that has a name: markup, control characters, marks of direction, 4 KB.

@@ -101,7 +101,7 @@ static void types_are_those_of_the_specification(void **state)
 {
 	static const struct {
 		const char *model;
-		unsigned types[9];
+		unsigned types[10];
 	} table[] = {
 		{"nanos6", {35, 36, 37, 38, 39, 40}},
 		{"nodes", {30}},

@@ -249,14 +249,18 @@ static void every_option_reaches_its_place(void **state)
 	accepted(&o, "-a --why=stack");
 	assert_int_equal(o.why, WHY_CALL);
 	assert_int_equal(o.stack_ns, 1000000);
+	options_free(&o);
 	accepted(&o, "-a --why=lock,stack=kernel,100us");
 	assert_int_equal(o.why, WHY_LOCK);
 	assert_int_equal(o.stack_ns, 100000);
+	options_free(&o);
 	accepted(&o, "-a --why=stack,2s,lock");
 	assert_int_equal(o.why, WHY_LOCK);
 	assert_int_equal(o.stack_ns, 2000000000);
+	options_free(&o);
 	accepted(&o, "-a --why=stack --why=lock");
 	assert_int_equal(o.stack_ns, 0);
+	options_free(&o);
 	accepted(&o, "-a --mode summary --why none");
 	assert_int_equal(o.why, WHY_NONE);
 	options_free(&o);

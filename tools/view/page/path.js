@@ -6,8 +6,7 @@
  * adjacent, in the order of time, and with the sum of the time. by: an actor or BY_*; hop: the path comes here from it.
  */
 const WAKING_MOST = 1e5; /* ns; the clock of a wake-up may be so much later than the end of the waker's run */
-const IN_WAKING = -1, NOT_RECORDED = -2; /* in place of a use */
-const STEPS_SHOWN = 100;
+const STEPS_SHOWN = 100, IN_WAKING = -1, NOT_RECORDED = -2; /* the last two in place of a use */
 
 /* The last stay of a thread that begins before `t`: {use, begin, end, run}, or undefined. */
 function stayBefore(model, thread, t) {
@@ -29,7 +28,9 @@ function stayBefore(model, thread, t) {
 
 /* What began a stay: {by, woken}: its waker or creator, the thread that took the CPU; of a sleep, what ended it. */
 function causeOf(model, thread, { use, begin, end, run }) {
-	const { runs, byThread } = model, next = byThread.place(thread, run >= 0 ? begin : end), last = next - 1;
+	const { runs, byThread } = model, at = run >= 0 ? begin : end, last = byThread.place(thread, at) - 1;
+	let next = last; /* a run of no time begins no other run, and ends no sleep */
+	do next++; while ((run >= 0 || use >= model.meta.asleep) && next < byThread.first[thread + 1] && runs.end[byThread.order[next]] === at);
 	const i = next < byThread.first[thread + 1] ? byThread.order[next] : -1, since = i >= 0 ? model.since(next) : undefined;
 	if (i >= 0 && since === (use >= model.meta.asleep ? end : begin) && runs.waker[i] !== BY_NONE)
 		return { by: runs.waker[i], woken: use < model.meta.asleep };
@@ -52,8 +53,7 @@ function criticalPath(model, thread, from, to) {
 		const i = byThread.order[at];
 		if (at < byThread.first[other + 1] && runs.begin[i] === now && runs.end[i] > now)
 			return now;
-		for (at--; at >= byThread.first[other] && runs.end[byThread.order[at]] === runs.begin[byThread.order[at]];)
-			at--;
+		do at--; while (at >= byThread.first[other] && runs.end[byThread.order[at]] === runs.begin[byThread.order[at]]);
 		const end = at < byThread.first[other] ? -Infinity : Math.min(runs.end[byThread.order[at]], now);
 		return now - end <= WAKING_MOST ? end : undefined;
 	};
