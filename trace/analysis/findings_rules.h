@@ -80,7 +80,7 @@ struct findings_state { /* of the walk */
 	int64_t *sums;		    /* ns, of each stream as a culprit; all 0 between two rules */
 	uint64_t words;		    /* of the recorder's command line, as a number; 0: not known */
 	bool ended;		    /* the recording has a command, and ended with it */
-	struct critical_path *path; /* NULL: none is wanted */
+	struct critical_path *path; /* NULL: not computed */
 };
 
 /* The streams of a process. */

@@ -31,7 +31,8 @@ uint32_t *hash_at(struct hash *h, struct hash_key key);
 uint32_t hash_get(const struct hash *h, struct hash_key key);
 void hash_free(struct hash *h);
 
-/* A key of any bytes: 128 bits that do not show them and cannot be chosen to be equal. */
+/* A key for a byte string: its hash of 128 bits, with a secret of this run, so that an input cannot
+ * be made to collide. */
 struct hash_key hash_key_of(const void *bytes, size_t size);
 
 /* The same number for the same value, in this run of the program; it does not show the value. */

@@ -48,8 +48,8 @@ int signature_parse(struct signature *sig, const char *text) __attribute__((warn
 size_t signature_count(const struct signature *sig, const struct event *ev, unsigned i);
 /*
  * Reads the value `nth` of the integer argument i of `ev`, sign extended (u64: the same bits).
- * Returns false for a payload that is too short, for an event and a signature of which one alone is
- * jumbo, for a string, and for an argument that does not exist.
+ * Returns false if the payload is too short, if the event is jumbo and the signature is not, or the
+ * reverse, if the argument is a string, and if it does not exist.
  */
 bool signature_nth(const struct signature *sig, const struct event *ev, unsigned i, size_t nth,
 		   int64_t *out);

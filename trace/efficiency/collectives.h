@@ -8,8 +8,8 @@
  *                                 └ transfer ┘
  *
  * In: the calls of MPI of each rank, in the order of its clock; out: sums over all instances. The
- * sums hold as long as every call is a synchronising collective, all ranks have the same sequence
- * of them, and in each instance every rank enters before any leaves; else there is a reason. Only
+ * sums are valid if every call is a synchronising collective, all ranks have the same sequence of
+ * calls, and all ranks enter an instance before one leaves it; `fault` says which fails. Only
  * instances that some ranks have not left are kept: memory does not follow calls, unless the clocks
  * of nodes differ. Specification: efficiency.md 2.4.
  */

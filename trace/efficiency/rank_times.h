@@ -152,9 +152,10 @@ struct rank_times {
 	bool repairs;		   /* or unknown times */
 };
 
-/* Reads the metadata. The ranks are the processes with one; without any, all processes. Of a
- * recording of a command and other programs, those of the command, if there are some. Returns 0,
- * or -errno after one message; rank_times_fini() must follow in both cases. */
+/* Reads the metadata. The ranks are the processes with an MPI rank, or all processes if none has
+ * one. If a command and other programs were recorded (-a -- COMMAND), ranks of the command exclude
+ * the others. Returns 0, or -errno after one message; rank_times_fini() must follow in both cases.
+ */
 int rank_times_init(struct rank_times *t, const struct source *source,
 		    const struct efficiency_settings *settings) __attribute__((warn_unused_result));
 

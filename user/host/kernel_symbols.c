@@ -141,7 +141,7 @@ static const struct symbol *find(const struct kernel_symbols *symbols, uint64_t 
 size_t kernel_symbols_text(const struct kernel_symbols *symbols, uint64_t address, char *text,
 			   size_t size)
 {
-	/* the address is that of the return: a call at the end of a function belongs to it */
+	/* a return address may be behind the end of the caller: look one byte before */
 	const struct symbol *symbol = find(symbols, address - 1);
 	const char *names = symbol ? (const char *)symbols->text.data : NULL;
 	int n;

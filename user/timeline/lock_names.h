@@ -55,7 +55,7 @@ void lock_names_sleep(struct lock_names **names, struct lock_cache **cache,
 /* In the writer's thread: puts the names below `bpf`. NULL has none. */
 void lock_names_put(const struct lock_names *names, struct json *bpf);
 
-/* In the writer's thread: the process has another program. */
+/* In the writer's thread, after an exec: removes the names of the program before. */
 void lock_cache_forget(struct lock_cache *cache);
 
 /* After the writer has finished; NULL is allowed. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Workload: hybrid [MS [ROUNDS]]. Two ranks of two threads, asleep instead of computing, so that
- * their times are known on a busy machine, too. In units of MS: 2 serial, a region with 5 and 4 of
- * the threads (rank 0) or 6 and 6, 1 serial, then MPI_Allreduce; so ROUNDS times.
+ * Workload: hybrid [MS [ROUNDS]]. Two ranks of two threads. They sleep instead of computing, so
+ * that a busy machine does not change their times. A round, in units of MS: 2 serial; a parallel
+ * region, 5 and 4 for the threads of rank 0, 6 and 6 for those of rank 1; 1 serial; MPI_Allreduce.
  */
 #include <mpi.h>
 #include <omp.h>
