@@ -3,11 +3,12 @@
  * session: one recording from its options to its exit status.
  *
  *   prepared    everything that can be refused has been checked, the programs are loaded
- *   armed       programs attached, threads of the target marked, T0 chosen and passed: the window
- * is open recording   the drain runs; the session waits for a reason to stop draining    T1 chosen
- * and passed, programs detached, the rings emptied done        streams closed, files written, the
- * report given
+ *   armed       programs attached, threads of the target marked, T0 chosen and passed
+ *   recording   the drain runs; the session waits for a reason to stop
+ *   draining    T1 chosen and passed, programs detached, the rings emptied
+ *   done        streams closed, files written, the report given
  *
+ * session_start.c has the first two steps, follow_up.c what comes after the report.
  * Threads: this one waits for signals and shows the live line; drain.h empties the rings;
  * writer.h touches files.
  * Invariant: all recorded events are written and kept, whatever fails later.
