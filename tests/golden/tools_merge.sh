@@ -111,6 +111,12 @@ thread h 8 8 ovni.mark={"0":{"title":"Calls","chan_type":"stack","labels":{"1":"
 210 OM] i64:1 i32:3
 220 OM] i64:1 i32:0
 9600 OHe
+thread h 1 1 ovni.require={"ovni":"1.1.0","kernel":"1.0.0"}
+900 KCI i32:0
+950 OHx i32:-1 i32:-1 u64:0
+9500 KCO u16:10 i32:0
+9600 KCI i32:0
+9600 OHe
 END
 merge --others "$T/pm" "$T/km"
 [ $status = 0 ] || fail "marks: status $status"
@@ -143,6 +149,33 @@ END
 merge "$T/u" "$T/k"
 [ $status = 1 ] || fail "a trace that is not sorted was merged"
 says "run ovni-sort first"
+
+# Another name of the machine, and no thread that is in both.
+cp -r "$T/k" "$T/kn"
+mv "$T/kn/loom.h" "$T/kn/loom.node-7.cluster"
+sed -i 's/"loom": "h"/"loom": "node-7.cluster"/' "$T"/kn/loom.*/proc.*/thread.*/stream.json
+merge "$T/p" "$T/kn"
+[ $status = 1 ] || fail "another machine: status $status"
+says "is of the loom h.1, $T/kn of node-7.cluster; if that is one machine, add --loom h.1=node-7.cluster"
+[ ! -e "$T/o" ] || fail "another machine: there is an output"
+for names in h=node-7 h.1=node-7.cluster; do
+	merge --loom x=y --loom $names "$T/p" "$T/kn"
+	[ $status = 0 ] || fail "--loom $names: status $status"
+	says "1 thread merged"
+done
+merge --loom h=node "$T/p" "$T/kn"
+[ $status = 1 ] || fail "--loom with a part of the name: status $status"
+merge --loom h= "$T/p" "$T/kn"
+[ $status = 2 ] || fail "--loom h=: status $status"
+says "--loom h=: this must be the name in PROGRAM"
+make_trace "$T/kt" <<'END'
+thread h 1 9 ovni.require={"ovni":"1.1.0","kernel":"1.0.0"}
+100 OHx i32:-1 i32:-1 u64:0
+9600 OHe
+END
+merge "$T/p" "$T/kt"
+[ $status = 1 ] || fail "no common thread: status $status"
+says "no thread is in both traces: are $T/p and $T/kt of the same run?"
 
 # Calls and owners of a recording, with the names of its descriptors and futexes, and its machine.
 make_trace "$T/kc" <<'END'

@@ -41,10 +41,22 @@
 
 #define BUFFER_BYTES (256 << 10)
 
+/* One machine with another name in each trace. */
+struct renamed_loom {
+	const char *program, *kernel;
+	size_t program_size; /* of the first name, which "=" ends */
+};
+
+struct renamed_looms { /* --loom */
+	struct renamed_loom *list;
+	size_t n;
+};
+
 struct options {
 	const char *program, *kernel, *out;
 	uint64_t tolerance; /* ns */
 	bool others;
+	struct renamed_looms looms;
 };
 
 struct merge {
@@ -64,6 +76,26 @@ struct merge {
 	int64_t most_moved;
 };
 
+/* ---- options ---- */
+
+/* --loom A=B */
+static int take_loom(const struct cli_option *option, const char *text, void *to)
+{
+	struct renamed_looms *looms = to;
+	const char *equals = strchr(text, '=');
+	struct renamed_loom *added;
+
+	if (!equals || equals == text || !equals[1])
+		return cli_refuse(option, text,
+				  "this must be the name in PROGRAM, \"=\", the name "
+				  "in KERNEL");
+	added = ARRAY_ADD(looms->list, looms->n);
+	if (!added)
+		return log_no_memory("for the names of looms");
+	*added = (struct renamed_loom){text, equals + 1, (size_t)(equals - text)};
+	return 0;
+}
+
 #define TO(member) offsetof(struct options, member)
 
 static const struct cli_option cli_options[] = {
@@ -72,6 +104,8 @@ static const struct cli_option cli_options[] = {
 	 "largest difference between the clocks of the two (1000)", .max = INT64_MAX / 4},
 	{"others", 'a', NULL, cli_flag, TO(others),
 	 "put threads that only the kernel saw into a second loom, HOST.bpf"},
+	{"loom", 0, "A=B", take_loom, TO(looms),
+	 "the loom or host A of PROGRAM is B in KERNEL; may be repeated"},
 	{0},
 };
 
@@ -90,12 +124,25 @@ static const struct cli cli = {
 
 /* ---- the same thread in both traces ---- */
 
-/* Looms of one host: their names up to the first dot are the same. */
-static bool same_host(const char *a, const char *b)
+/* Is `name`, of `size` bytes, the name of the loom, or of its host: the part before the first dot?
+ */
+static bool is_named(const char *loom, const char *name, size_t size)
 {
-	size_t n = strcspn(a, ".");
+	return !strncmp(loom, name, size) && (!loom[size] || loom[size] == '.');
+}
 
-	return *a && *b && n == strcspn(b, ".") && !memcmp(a, b, n);
+/* Are these looms of one host: by the parts before the first dot, or by --loom? */
+static bool same_host(const struct merge *m, const char *program, const char *kernel)
+{
+	const struct renamed_looms *looms = &m->options->looms;
+
+	for (size_t i = 0; i < looms->n; i++) {
+		const struct renamed_loom *l = &looms->list[i];
+
+		if (is_named(program, l->program, l->program_size))
+			return is_named(kernel, l->kernel, strlen(l->kernel));
+	}
+	return *program && is_named(kernel, program, strcspn(program, "."));
 }
 
 static int64_t counterpart(const struct merge *m, const struct owner *owner)
@@ -104,10 +151,33 @@ static int64_t counterpart(const struct merge *m, const struct owner *owner)
 		const struct owner *other = &m->kernel.owners[i];
 
 		if (other->tid == owner->tid && other->pid == owner->pid &&
-		    same_host(owner->loom, other->loom))
+		    same_host(m, owner->loom, other->loom))
 			return (int64_t)i;
 	}
 	return -1;
+}
+
+/* Is a thread in both traces? Else says why not. */
+static bool have_common(const struct merge *m)
+{
+	const struct source *program = &m->program, *kernel = &m->kernel;
+	bool host = false;
+
+	for (size_t i = 0; i < program->trace.nstreams; i++) {
+		if (counterpart(m, &program->owners[i]) >= 0)
+			return true;
+		for (size_t k = 0; k < kernel->trace.nstreams && !host; k++)
+			host = same_host(m, program->owners[i].loom, kernel->owners[k].loom);
+	}
+	if (host || !program->trace.nstreams || !kernel->trace.nstreams)
+		log_error("no thread is in both traces: are %s and %s of the same run?",
+			  m->options->program, m->options->kernel);
+	else
+		log_error("no thread is in both traces: %s is of the loom %s, %s of %s; if that is "
+			  "one machine, add --loom %s=%s",
+			  m->options->program, program->owners[0].loom, m->options->kernel,
+			  kernel->owners[0].loom, program->owners[0].loom, kernel->owners[0].loom);
+	return false;
 }
 
 /* The clock of a process in a time namespace is the host's clock plus an offset, which is in the
@@ -757,9 +827,7 @@ static int merge_all(struct merge *m)
 		if (err)
 			return err;
 	}
-	if (!m->merged)
-		log_warn("no thread is in both traces: are they of the same run and host?");
-	else if (!m->events)
+	if (!m->events)
 		log_warn("%s: no KCO or KCI; was it recorded with --kernel-model?",
 			 m->options->kernel);
 	err = m->options->others ? copy_others(m) : 0;
@@ -775,6 +843,8 @@ static int run(struct merge *m)
 	err = source_open(&m->kernel, m->options->kernel);
 	if (err)
 		return err;
+	if (!have_common(m))
+		return -ESRCH;
 	m->used = calloc(m->kernel.trace.nstreams + 1, sizeof(*m->used));
 	m->buffer = malloc(BUFFER_BYTES);
 	if (!m->used || !m->buffer)
@@ -833,6 +903,7 @@ int main(int argc, char **argv)
 	free(merge.used);
 	merge_marks_free(merge.marks);
 	free(merge.buffer);
+	free(options.looms.list);
 	free(out);
 	return status;
 }
