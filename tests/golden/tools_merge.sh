@@ -138,6 +138,10 @@ merge "$T/p" "$T/k"
 sed -i 's/"bpf": {/"bpf": {"monotonic_offset": "100000", /' "$T/k/loom.h/proc.1/thread.1/stream.json"
 merge "$T/p" "$T/k"
 "$B/bin/ovni-dump" --mcv KCO "$T/o" | grep -q '^ *102000  KCO' || fail "the offset of the namespace is not applied"
+# The recorder was in one, too: only the difference counts.
+sed -i 's/"bpf": {/"bpf": {"session": {"monotonic_offset": "40000"}, /' "$T/k/loom.h/proc.1/thread.1/stream.json"
+merge "$T/p" "$T/k"
+"$B/bin/ovni-dump" --mcv KCO "$T/o" | grep -q '^ *62000  KCO' || fail "not the difference of the two namespaces is applied"
 
 merge "$T/o" "$T/k"
 [ $status = 1 ] || fail "a trace that has K events was merged"

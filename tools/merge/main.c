@@ -72,6 +72,7 @@ struct merge {
 	struct stack_table stacks; /* of the kernel trace */
 	uint32_t stacks_before;	   /* the last number of a stack of the program */
 	bool named;		   /* the output has the names of the kernel trace */
+	int64_t recorder_ns;	   /* offset of the recorder's time namespace */
 	uint64_t merged, alone, events, moved, split, others;
 	int64_t most_moved;
 };
@@ -180,28 +181,46 @@ static bool have_common(const struct merge *m)
 	return false;
 }
 
-/* The clock of a process in a time namespace is the host's clock plus an offset, which is in the
- * first stream of the process. */
+/* The number in the text with this key, or 0. */
+static int64_t offset_in(struct json *meta, const char *key)
+{
+	const char *text = json_string(json_get(meta, key));
+
+	return text ? strtoll(text, NULL, 10) : 0;
+}
+
+/* Finds the offset of the recorder's time namespace, in the stream of the session. */
+static int find_recorder_offset(struct merge *m)
+{
+	for (size_t i = 0; i < m->kernel.trace.nstreams && !m->recorder_ns; i++) {
+		struct json *meta = trace_metadata(&m->kernel.trace, i);
+
+		if (!meta)
+			return -EINVAL;
+		m->recorder_ns = offset_in(meta, "bpf.session.monotonic_offset");
+		json_free(meta);
+	}
+	return 0;
+}
+
+/* The clock of a process in a time namespace is that of the kernel plus an offset, which is in the
+ * first stream of the process. That of the recorder has an offset, too. */
 static int clock_offset(const struct merge *m, size_t i, int64_t *offset)
 {
-	*offset = 0;
-	for (size_t k = 0; k < m->kernel.trace.nstreams; k++) {
+	int64_t process = 0;
+
+	for (size_t k = 0; k < m->kernel.trace.nstreams && !process; k++) {
 		struct json *meta;
-		const char *text;
 
 		if (m->kernel.owners[k].pid != m->kernel.owners[i].pid)
 			continue;
 		meta = trace_metadata(&m->kernel.trace, k);
 		if (!meta)
 			return -EINVAL;
-		text = json_string(json_get(meta, "bpf.monotonic_offset"));
-		if (text)
-			*offset = strtoll(text, NULL, 10);
+		process = offset_in(meta, "bpf.monotonic_offset");
 		json_free(meta);
-		if (*offset)
-			break;
 	}
-	return 0;
+	return __builtin_sub_overflow(process, m->recorder_ns, offset) ? -ERANGE : 0;
 }
 
 /* ---- writing ---- */
@@ -845,6 +864,9 @@ static int run(struct merge *m)
 		return err;
 	if (!have_common(m))
 		return -ESRCH;
+	err = find_recorder_offset(m);
+	if (err)
+		return err;
 	m->used = calloc(m->kernel.trace.nstreams + 1, sizeof(*m->used));
 	m->buffer = malloc(BUFFER_BYTES);
 	if (!m->used || !m->buffer)

@@ -8,7 +8,7 @@
 
 #define PAIR_TRIES 16
 
-static int64_t offset_ns; /* of this process's clock from the kernel's */
+int64_t clock_namespace_ns;
 
 void clock_prepare(void)
 {
@@ -16,10 +16,10 @@ void clock_prepare(void)
 	char name[32];
 	long long s, ns;
 
-	offset_ns = 0;
+	clock_namespace_ns = 0;
 	while (file && fscanf(file, "%31s %lld %lld", name, &s, &ns) == 3)
 		if (!strcmp(name, "monotonic"))
-			offset_ns = s * 1000000000 + ns;
+			clock_namespace_ns = s * 1000000000 + ns;
 	if (file)
 		fclose(file);
 }
@@ -29,7 +29,7 @@ uint64_t clock_now(void)
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)((int64_t)now.tv_sec * 1000000000 + now.tv_nsec - offset_ns);
+	return (uint64_t)((int64_t)now.tv_sec * 1000000000 + now.tv_nsec - clock_namespace_ns);
 }
 
 struct clock_pair clock_pair(void)

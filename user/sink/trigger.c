@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "trace/base/array.h"
+#include "user/host/clock.h"
 #include "user/host/proc_info.h"
 #include "user/probes/site.h"
 #include "trace/base/log.h"
@@ -305,7 +306,8 @@ static int check_switch(struct trigger *trigger, const struct record_switch *r)
 	trigger->clock = clock;
 	snprintf(trigger->text, sizeof(trigger->text),
 		 "thread %u of process %u waited %.3f ms for a CPU, until %llu", r->next_tid,
-		 r->next_pid, (double)(clock - since) / 1e6, (unsigned long long)clock);
+		 r->next_pid, (double)(clock - since) / 1e6,
+		 (unsigned long long)clock_in_trace(clock));
 	return 0;
 }
 
@@ -321,7 +323,7 @@ static void check_probe(struct trigger *trigger, const struct record_probe *r)
 	trigger->clock = r->head.clock;
 	snprintf(trigger->text, sizeof(trigger->text),
 		 "thread %u of process %u reached %.128s at %llu", r->tid, r->pid, plan->place,
-		 (unsigned long long)r->head.clock);
+		 (unsigned long long)clock_in_trace(r->head.clock));
 }
 
 int trigger_record(struct trigger *trigger, const struct record_head *record)

@@ -14,6 +14,7 @@
 #include "user/config/config.h"
 #include "user/config/window_edge.h"
 #include "user/config/session_info.h"
+#include "user/host/clock.h"
 #include "user/host/self_cost.h"
 #include "user/kernel/event_counts.h"
 #include "user/stats/stats_output.h"
@@ -203,7 +204,8 @@ static void end_thread_line(FILE *out, uint64_t life_ns, const struct thread_tim
 /* `interval` is the number of the moment while the session runs, from 1; 0 at its end. */
 static void begin_line(FILE *out, uint64_t clock, const char *scope, unsigned interval)
 {
-	fprintf(out, STATS_LINE_BEGINS "%" PRIu64 ", \"scope\": \"%s\"", clock, scope);
+	fprintf(out, STATS_LINE_BEGINS "%" PRIu64 ", \"scope\": \"%s\"", clock_in_trace(clock),
+		scope);
 	if (interval)
 		put(out, "interval", interval);
 }
@@ -472,8 +474,8 @@ static void put_invocations(FILE *out, const struct time_stats *times)
 			"%s    {\"epoch_id\": 1, \"invocation_id\": %" PRIu32
 			", \"start_cycle\": %" PRIu64 ", \"end_cycle\": %" PRIu64
 			", \"status\": \"%s\"}",
-			comma, process.pid, process.begin, process.end,
-			process.alive ? "cut" : "done");
+			comma, process.pid, clock_in_trace(process.begin),
+			clock_in_trace(process.end), process.alive ? "cut" : "done");
 	}
 	fputs("\n  ],\n", out);
 }
@@ -583,8 +585,8 @@ static int put_document(FILE *out, struct stats_file *file, struct time_stats *t
 		"  \"window\": {\"first_cycle\": %" PRIu64 ", \"end_cycle\": %" PRIu64
 		", \"total_cycles\": %" PRIu64 ", \"cpus\": %u,\n"
 		"    \"first_realtime_ns\": %" PRId64 ", \"end_realtime_ns\": %" PRId64 "},\n",
-		session->t0, session->t1, session->t1 - session->t0, times->ncpus,
-		window_edge_realtime(session->begin, session->t0),
+		clock_in_trace(session->t0), clock_in_trace(session->t1), session->t1 - session->t0,
+		times->ncpus, window_edge_realtime(session->begin, session->t0),
 		window_edge_realtime(session->end, session->t1));
 	put_controls(out, session);
 	put_events(out, session->counts, session->kinds);

@@ -140,8 +140,8 @@ void fd_names_put(const struct fd_names *names, struct json *bpf)
 
 		json_put_int(node, "fd", names->list[i].fd);
 		json_put_string(node, "name", names->list[i].text);
-		json_put_u64(node, "from", names->list[i].from);
-		json_put_u64(node, "to", names->list[i].to);
+		json_put_u64(node, "from", clock_in_trace(names->list[i].from));
+		json_put_u64(node, "to", clock_in_trace(names->list[i].to));
 	}
 	if (names->more)
 		json_put_u64(bpf, "fds_more", names->more);

@@ -265,7 +265,7 @@ void lock_names_put(const struct lock_names *names, struct json *bpf)
 		struct json *node = json_put_object(list, NULL);
 
 		json_put_u64(node, "address", names->list[i].address);
-		json_put_u64(node, "from", names->list[i].from);
+		json_put_u64(node, "from", clock_in_trace(names->list[i].from));
 		json_put_string(node, "name", names->list[i].text);
 	}
 }

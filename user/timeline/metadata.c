@@ -14,6 +14,7 @@
 #include "user/config/config.h"
 #include "user/timeline/thread_names.h"
 #include "user/probes/action.h"
+#include "user/host/clock.h"
 #include "user/host/proc_info.h"
 #include "trace/catalog/catalog.h"
 #include "trace/base/json.h"
@@ -150,7 +151,7 @@ static void put_names(struct json *bpf, const struct description *d)
 	for (uint32_t i = 0; i < d->nnames; i++) {
 		struct json *change = json_put_object(list, NULL);
 
-		json_put_u64(change, "clock", d->names[i].clock);
+		json_put_u64(change, "clock", clock_in_trace(d->names[i].clock));
 		json_put_string(change, "name", d->names[i].name);
 	}
 	if (d->nnames_more)
@@ -172,7 +173,7 @@ static void put_thread(struct json *bpf, const struct description *d)
 		return;
 	json_put_u64(bpf, "bytes", d->bytes);
 	json_put_u64(bpf, "first", d->first);
-	json_put_u64(bpf, "last", d->last);
+	json_put_u64(bpf, "last", clock_in_trace(d->last));
 }
 
 static void put_kind(struct json *cpu, unsigned kind, const struct event_count *figures)
@@ -299,7 +300,7 @@ static void put_pair(struct json *realtime, const char *key, const struct window
 {
 	struct json *pair = json_put_object(realtime, key);
 
-	json_put_u64(pair, "clock", clock);
+	json_put_u64(pair, "clock", clock_in_trace(clock));
 	json_put_i64(pair, "ns", window_edge_realtime(edge, clock));
 }
 
@@ -379,10 +380,12 @@ static void put_session(struct json *bpf, const struct session *s)
 	json_put_string(session, "wakeup_clock", info->wakeup_clock);
 	json_put_string(session, "boot_id", info->boot_id);
 	put_realtime(session, s);
-	json_put_u64(session, "t0", s->t0);
+	json_put_u64(session, "t0", clock_in_trace(s->t0));
+	if (clock_namespace_ns)
+		json_put_i64(session, "monotonic_offset", clock_namespace_ns);
 	if (!s->closed)
 		return;
-	json_put_u64(session, "t1", s->t1);
+	json_put_u64(session, "t1", clock_in_trace(s->t1));
 	json_put_string(session, "stopped_by", info->stopped_by);
 	json_put_string(session, "trigger", info->trigger);
 	if (info->command_status >= 0)

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "bpf/record.h"
+#include "user/host/clock.h"
 #include "user/timeline/fd_names.h"
 #include "user/timeline/lock_names.h"
 #include "user/timeline/metadata.h"
@@ -214,7 +215,7 @@ static inline void task_put(struct task *task, uint32_t mcv, uint64_t clock, con
 {
 	if (clock < task->last)
 		clock = task->last;
-	task->at += event_encode(task->at, mcv, (int64_t)clock, payload, size);
+	task->at += event_encode(task->at, mcv, (int64_t)clock_in_trace(clock), payload, size);
 	task->last = clock;
 	task->events++;
 }
