@@ -18,6 +18,7 @@
 #include "emu/system/system.h"
 #include "trace/base/files/input.h"
 #include "trace/base/log.h"
+#include "trace/ovni/trace.h"
 
 #define BLANKS " \t\v\f\r\n"
 
@@ -101,16 +102,28 @@ out:
 	return err;
 }
 
+/* The looms that have a clock of their own: the parts of an accelerator are in that of a machine.
+ */
+static uint32_t count_machines(const struct system *sys)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < sys->nlooms; i++)
+		n += !loom_is_accelerator(sys->looms[i].name);
+	return n;
+}
+
 int offsets_load(struct system *sys, int dir_fd, const char *path, bool optional)
 {
 	int err, fd = input_open(dir_fd, path, INPUT_TEXT_MAX, NULL);
+	uint32_t machines = count_machines(sys);
 	FILE *file = NULL;
 
 	if (fd == -ENOENT && optional) {
-		if (sys->nlooms > 1)
+		if (machines > 1)
 			log_warn("%u looms without a table of clock offsets: treating their clocks "
 				 "as equal (ovni-sync writes the table)",
-				 sys->nlooms);
+				 machines);
 		return 0;
 	}
 	file = fd < 0 ? NULL : fdopen(fd, "r");

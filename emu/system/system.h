@@ -130,7 +130,7 @@ struct thread *system_find_thread(const struct system *sys, const struct loom *l
 
 /*
  * Reads `path` below `dir_fd` into loom->offset. With `optional` a missing file leaves all offsets
- * at 0, with a warning if there are several looms. Returns 0, or -errno after a message.
+ * at 0, with a warning if there are several machines. Returns 0, or -errno after a message.
  */
 int offsets_load(struct system *sys, int dir_fd, const char *path, bool optional)
 	__attribute__((warn_unused_result));

@@ -112,6 +112,12 @@ fi
 
 "$loom" import run.1us -o trace 2>err || complain "import: $(cat err)"
 "$EMULATOR" -l trace >err 2>&1 || complain "both on one page: $(cat err)"
+! grep "looms" err || complain "the accelerator counts as a machine with a clock of its own"
+# the streams of the accelerator are not in stats.json, whose threads are those of the recorder
+if grep -q "lost=0 missed=0 repairs=0" log; then
+	"$B/bin/ovni-check" --strict trace >err 2>&1 || complain "a recording with an accelerator: $(cat err)"
+	! grep '^warning' err || complain "a warning about the accelerator"
+fi
 "$loom" export trace -o again 2>err || complain "export of the imported run: $(cat err)"
 cmp run.1us.trace.bin again.trace.bin || complain "other records came back"
 cmp run.1us.perf.json again.perf.json || complain "other statistics came back"

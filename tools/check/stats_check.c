@@ -14,6 +14,7 @@
 #define LLU(v)	      ((unsigned long long)(v))
 #define FINDINGS_MOST 8	   /* more are counted */
 #define NO_CPU	      (-1) /* the virtual one: not recorded */
+#define NOT_RECORDED  (-1) /* a stream that is not the recorder's: of an accelerator */
 #define COUNT(array)  (sizeof(array) / sizeof((array)[0]))
 
 typedef unsigned __int128 u128; /* for sums of 64-bit numbers */
@@ -317,7 +318,9 @@ int stats_check_begin(struct stats_check *c, const struct source *source)
 		return log_no_memory("while reading %s", source->trace.path);
 	for (size_t i = 0; i < c->nthreads; i++)
 		c->threads[i] = (struct stats_thread){
-			.pid = source->owners[i].pid, .tid = source->owners[i].tid, .cpu = NO_CPU};
+			.pid = source->owners[i].recorded ? source->owners[i].pid : NOT_RECORDED,
+			.tid = source->owners[i].tid,
+			.cpu = NO_CPU};
 	return check_session(c, source);
 }
 
@@ -413,6 +416,8 @@ static void compare_thread(struct stats_check *c, const struct stats_thread *t,
 	} counts[] = {{"switches", t->file_switches, t->switches},
 		      {"migrations", t->file_migrations, t->migrations}};
 
+	if (t->pid == NOT_RECORDED)
+		return;
 	if (!t->is_listed && !c->stats.unlisted.values[STATS_THREADS])
 		found(c, severity, "thread %lld of process %lld has a stream, but no line",
 		      (long long)t->tid, (long long)t->pid);

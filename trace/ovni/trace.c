@@ -420,9 +420,15 @@ static int read_futexes(struct owner *owner, const struct json *list)
 	return 0;
 }
 
+bool loom_is_accelerator(const char *loom)
+{
+	static const char prefix[] = "loomsim.";
+
+	return loom && !strncmp(loom, prefix, sizeof(prefix) - 1);
+}
+
 int owner_init(struct owner *owner, const struct json *meta)
 {
-	static const char accelerators[] = "loomsim.";
 	const struct json *rank = json_get(meta, "ovni.rank");
 	const char *part = json_string(json_get(meta, "ovni.part"));
 	const char *loom = json_string(json_get(meta, "ovni.loom"));
@@ -441,7 +447,7 @@ int owner_init(struct owner *owner, const struct json *meta)
 	owner->locks = json_bool(json_get(meta, "bpf.session.locks")) ||
 		       json_bool(json_get(meta, "bpf.locks"));
 	owner->finished = json_number(json_get(meta, "ovni.finished")) == 1;
-	owner->accelerator = loom && !strncmp(loom, accelerators, sizeof(accelerators) - 1);
+	owner->accelerator = loom_is_accelerator(loom);
 	if (copy_text(&owner->loom, loom ? loom : "") < 0 ||
 	    copy_text(&owner->name, json_string(json_get(meta, "bpf.name"))) < 0 ||
 	    copy_text(&owner->cgroup, json_string(json_get(meta, "bpf.cgroup"))) < 0 ||

@@ -105,6 +105,9 @@ void source_close(struct source *source);
 /* Stores the lowest clock of all events in *clock, ns. Returns false if there is no event. */
 bool source_start(const struct source *source, int64_t *clock);
 
+/* True if a loom of this name (NULL: none) is a part of a Loom run, not a machine (loom.md 9.1). */
+bool loom_is_accelerator(const char *loom);
+
 /* Reads the owner in a stream.json. Returns 0 or -ENOMEM. The caller frees with
  * owner_fini(). */
 int owner_init(struct owner *owner, const struct json *meta) __attribute__((warn_unused_result));
