@@ -71,6 +71,15 @@ struct sites_map {
 };
 extern struct sites_map sites SEC(".maps");
 
+/* By index of the site; empty unless settings.several. */
+struct probe_values_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* set before load */
+	__type(key, __u32);
+	__type(value, struct probe_values);
+};
+extern struct probe_values_map probe_values SEC(".maps");
+
 extern const volatile struct settings settings;
 extern const volatile struct comm_glob comm_glob;
 extern const volatile __u32 record_version;

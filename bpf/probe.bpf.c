@@ -129,9 +129,103 @@ struct hit {
 	__u8 side, flags; /* enum probe_side; PROBE_* */
 };
 
+static __always_inline void fill_record(struct record_probe *record, struct task_struct *task,
+					struct task_state *task_state, const struct hit *hit,
+					__u8 flags)
+{
+	record->head.flags = hit->side | hit->flags | flags;
+	record->head.why = 0;
+	record->head.id = task_state->id;
+	record->site = COOKIE_SITE(hit->cookie);
+	record->stack = hit->stack;
+	record->sp = hit->sp;
+	record->call = hit->call;
+	record->value = hit->value;
+	record->tid = task->pid;
+	record->pid = task->tgid;
+}
+
+/* Reads `bytes` bytes of user memory. */
+static __always_inline bool read_memory(__s64 *value, __u8 bytes, __u64 at)
+{
+	*value = 0;
+	switch (bytes) {
+	case 1:
+		return !bpf_probe_read_user(value, 1, (void *)at);
+	case 2:
+		return !bpf_probe_read_user(value, 2, (void *)at);
+	case 4:
+		return !bpf_probe_read_user(value, 4, (void *)at);
+	default:
+		return !bpf_probe_read_user(value, 8, (void *)at);
+	}
+}
+
+/* Reads one of several values of a site; false: it belongs to the other side, or cannot be read. */
+static __always_inline bool read_value(struct pt_regs *regs, struct task_state *task_state,
+				       const struct probe_value *of, const struct hit *hit,
+				       __s64 *value)
+{
+	bool returns = of->flags & PROBE_VALUE_RETURN;
+	__u64 at = 0;
+
+	if (!(of->flags & PROBE_VALUE_ARGUMENT)) {
+		*value = (__s64)kernel_return_value(regs);
+		return hit->side == PROBE_RETURN;
+	}
+	if (hit->side == PROBE_RETURN) {
+		if (!returns || task_state->kept_sp != hit->sp)
+			return false;
+		return read_memory(value, of->bytes, task_state->kept + of->offset);
+	}
+	if (of->flags & PROBE_VALUE_STACK) {
+		if (bpf_probe_read_user(&at, sizeof(at), (void *)hit->sp + of->stack))
+			return false;
+	} else if (bpf_probe_read_kernel(&at, sizeof(at), (void *)regs + of->reg)) {
+		return false;
+	}
+	if (returns) {
+		task_state->kept_sp = hit->sp;
+		task_state->kept = at;
+		return false;
+	}
+	*value = (__s64)at;
+	return !(of->flags & PROBE_VALUE_FOLLOW) || read_memory(value, of->bytes, at + of->offset);
+}
+
+/* Sends the record of a site with several values. Returns whether it found space. */
+static __noinline bool record_values(struct pt_regs *regs, struct cpu_state *cpu,
+				     struct task_state *task_state, const struct hit *hit)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 index = COOKIE_SITE(hit->cookie);
+	const struct probe_values *values = bpf_map_lookup_elem(&probe_values, &index);
+	struct record_probe_values *record;
+	__u64 valid = 0;
+
+	if (!values) /* never */
+		return false;
+	record = emit_begin(cpu, RECORD_PROBE, EVENT_PROBE, sizeof(*record));
+	if (unlikely(!record))
+		return false;
+	fill_record(&record->probe, task, task_state, hit, PROBE_SEVERAL);
+	for (__u32 i = 0; i < PROBE_VALUES; i++) {
+		__s64 value = 0;
+
+		if (i < values->count &&
+		    read_value(regs, task_state, &values->list[i], hit, &value))
+			valid |= 1ull << i;
+		record->values[i] = value;
+	}
+	record->valid = valid;
+	emit_end(cpu);
+	return true;
+}
+
 /* Counts a hit, and sends its record. Returns whether the return of this call must be sent, too. */
-static __always_inline bool record_hit(struct cpu_state *cpu, struct task_struct *task,
-				       struct task_state *task_state, const struct hit *hit)
+static __always_inline bool record_hit(struct pt_regs *regs, struct cpu_state *cpu,
+				       struct task_struct *task, struct task_state *task_state,
+				       struct hit *hit)
 {
 	struct kind_counts *hits = &cpu->events[EVENT_PROBE];
 	bool elsewhere = cpu_left_out(cpu);
@@ -149,19 +243,14 @@ static __always_inline bool record_hit(struct cpu_state *cpu, struct task_struct
 		hits->sampled++;
 		return false;
 	}
+	if (elsewhere)
+		hit->flags |= PROBE_ELSEWHERE;
+	if (settings.several && COOKIE_SOURCE(hit->cookie) == PROBE_FROM_SEVERAL)
+		return record_values(regs, cpu, task_state, hit);
 	record = emit_begin(cpu, RECORD_PROBE, EVENT_PROBE, sizeof(*record));
 	if (unlikely(!record))
 		return false;
-	record->head.flags = hit->side | hit->flags | (elsewhere ? PROBE_ELSEWHERE : 0);
-	record->head.why = 0;
-	record->head.id = task_state->id;
-	record->site = COOKIE_SITE(hit->cookie);
-	record->stack = hit->stack;
-	record->sp = hit->sp;
-	record->call = hit->call;
-	record->value = hit->value;
-	record->tid = task->pid;
-	record->pid = task->tgid;
+	fill_record(record, task, task_state, hit, 0);
 	emit_end(cpu);
 	return true;
 }
@@ -202,7 +291,7 @@ static __always_inline bool handle_hit(struct pt_regs *regs, __u64 cookie, struc
 	if (settings.summary)
 		again = count_hit(cpu, task, &hit);
 	else
-		again = record_hit(cpu, task, task_state, &hit);
+		again = record_hit(regs, cpu, task, task_state, &hit);
 	cost_end(cpu, PROGRAMS_PROBE, begin);
 out:
 	bpf_preempt_enable();

@@ -24,7 +24,7 @@
 
 #include "trace/base/off_cpu.h"
 
-#define RECORD_VERSION	 5
+#define RECORD_VERSION	 6
 #define RECORD_COMM_SIZE 16 /* of the kernel, its NUL included */
 
 enum record_kind {
@@ -229,6 +229,7 @@ enum probe_side {
 #define PROBE_TAIL	8u  /* entry: jumped to by a function that returns through it (tail call) */
 #define PROBE_ELSEWHERE 16u /* return: on a CPU that is not recorded (-C) */
 #define PROBE_AT_EXIT	32u /* return: found at an instruction that leaves; it has no call */
+#define PROBE_SEVERAL	64u /* it is a struct record_probe_values, without PROBE_VALUE */
 
 /* Which stack: the end of its memory / 4096, or one of these. */
 #define PROBE_STACK_UNKNOWN   0u
@@ -244,5 +245,16 @@ struct record_probe {
 	__u32 tid, pid;
 };
 _Static_assert(sizeof(struct record_probe) == 56, "wire size");
+
+/* RECORD_PROBE with PROBE_SEVERAL: of a site with more values than one. */
+#define PROBE_VALUES 8
+
+struct record_probe_values {
+	struct record_probe probe;
+	__u64 valid; /* bit i: values[i] is there; others belong to the other side, or could not be
+			read */
+	__s64 values[PROBE_VALUES];
+};
+_Static_assert(sizeof(struct record_probe_values) == 128, "wire size");
 
 #endif

@@ -119,6 +119,8 @@ struct task_state {
 	/* Of its probes: */
 	__u64 stack_start, stack_end; /* the memory of the stack that it was last seen on */
 	__u64 calls;		      /* entries of functions that were recorded */
+	__u64 kept_sp, kept; /* a pointer that an entry with this stack pointer keeps for its return
+			      */
 };
 
 /*
@@ -138,6 +140,7 @@ enum probe_source {
 	PROBE_FROM_CONSTANT, /* probe_site.constant */
 	PROBE_FROM_REGISTER, /* the register at this offset in pt_regs */
 	PROBE_FROM_MEMORY,   /* at that register + probe_site.constant, in user memory */
+	PROBE_FROM_SEVERAL,  /* struct probe_values of the site, with settings.several */
 };
 
 #define PROBE_COOKIE(site, source, number, flags)                                                  \
@@ -155,6 +158,23 @@ struct probe_site {
 	__u64 spare[3];
 };
 _Static_assert(sizeof(struct probe_site) == 64, "shared size");
+
+/* The values of a site, in the order of their places in struct record_probe_values. */
+#define PROBE_VALUE_RETURN   1u /* read at the return; alone: the returned value */
+#define PROBE_VALUE_ARGUMENT 2u /* the register of the entry at `reg`, */
+#define PROBE_VALUE_STACK    4u /* or 8 bytes at the stack pointer of the entry + `stack`; */
+#define PROBE_VALUE_FOLLOW   8u /* or the memory at that + `offset` */
+
+struct probe_value {
+	__u16 reg, stack, offset;
+	__u8 bytes; /* of memory: 1, 2, 4, 8 */
+	__u8 flags; /* PROBE_VALUE_* */
+};
+
+struct probe_values {
+	__u32 count, pad;
+	struct probe_value list[PROBE_VALUES];
+};
 
 /* Calls that user code turns into calls of kernel functions before the load. */
 #define SESSION_COOKIE_CALL    0x7e550001 /* bpf_session_cookie */
@@ -191,7 +211,7 @@ struct settings {
 					 wake-ups is the one for new tasks */
 	__u32 sample_keep, sample_of; /* --sample; of: 0 or 1: every thread is kept */
 	__u32 preempt_calls;	      /* the kernel has the functions of PREEMPT_*_CALL */
-	__u32 pad;
+	__u32 several;		      /* a site has PROBE_FROM_SEVERAL */
 	__u64 sample_seed;
 	__u64 stack_ns;	 /* stacks of sleeps of this length or longer (--why=stack); 0: none */
 	__u64 ring_mask; /* bytes of a ring - 1 */

@@ -129,7 +129,7 @@ with_two_capabilities() {
 
 # The way in which probes are attached, or the sentence that refuses it.
 probes() { # WAY MAJOR MINOR
-	options="--attach $1 -u /bin/calls:leaf,recurse,branch" command="calls -n 2 -d 3"
+	options="--attach $1 -u /bin/calls:leaf(arg1,ret),recurse,branch" command="calls -n 2 -d 3"
 	feature="probes of functions (\`--attach $1\`)"
 	if record "u-$1" ovni-bpf; then
 		if called "u-$1"; then

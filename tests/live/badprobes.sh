@@ -31,7 +31,7 @@ while read -r status pattern arguments; do
 done <<'E'
 2 expected_BIN:FUNC                      -u app
 2 name_of_a_function_is_missing          -u ./app:
-2 character_15:.*arg1_to_arg6            -u ./app:compute(arg7)
+2 character_15:.*arg1_to_arg12           -u ./app:compute(arg13)
 2 one_of_i8                              -u ./app:compute(arg1:int)
 2 an_address_is_a_number                 -u ./app:0xyz
 2 expected_BIN:PROVIDER:NAME             --usdt ./app:x

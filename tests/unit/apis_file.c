@@ -7,6 +7,7 @@
 #include "user/apis/api_file.h"
 
 /* An API file whose one part has these functions, from line 3 on. */
+#define FOUR_ENDS "{\"end\": \"PI[\"}, {\"end\": \"PI[\"}, {\"end\": \"PI[\"}, {\"end\": \"PI[\"}"
 #define FUNCTIONS(text)                                                                            \
 	"{\"api\": 1, \"title\": \"t\", \"marks\": {\"7\": {\"title\": \"a\", \"chan_type\": "     \
 	"\"stack\"}, \"8\": {\"title\": \"b\", \"chan_type\": \"single\"}},\n"                     \
@@ -111,10 +112,10 @@ static const struct {
 	 "line 3: a function needs a meaning: during, entry or return"},
 	{"empty_steps", FUNCTIONS("{\"symbols\": \"f\", \"entry\": []}"),
 	 "a function needs a meaning"},
-	{"five_steps",
-	 FUNCTIONS("{\"symbols\": \"f\", \"entry\": [{\"end\": \"PI[\"}, {\"end\": \"PI[\"},\n"
-		   "{\"end\": \"PI[\"}, {\"end\": \"PI[\"},\n{\"end\": \"PI[\"}]}"),
-	 "line 5: \"entry\" has more than 4 steps"},
+	{"nine_steps",
+	 FUNCTIONS("{\"symbols\": \"f\", \"entry\": [" FOUR_ENDS ",\n" FOUR_ENDS
+		   ",\n{\"end\": \"PI[\"}]}"),
+	 "line 5: \"entry\" has more than 8 steps"},
 	{"a_step_of_nothing", FUNCTIONS("{\"symbols\": \"f\", \"entry\": [{}]}"),
 	 "line 3: a step has one of begin, end and set"},
 	{"a_step_of_two",

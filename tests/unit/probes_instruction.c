@@ -84,8 +84,8 @@ static void entries_are_probed_at_the_cheapest_place(void **state)
 	(void)state;
 #if defined(__x86_64__)
 	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
-		struct spot spot =
-			instruction_entry(entries[i].code, entries[i].bytes, entries[i].argument);
+		struct spot spot = instruction_entry(entries[i].code, entries[i].bytes,
+						     1u << entries[i].argument & ~1u);
 
 		if (spot.shift != entries[i].shift || spot.kind != entries[i].kind)
 			fail_msg("%s: +%u, %d", entries[i].name, spot.shift, spot.kind);
@@ -167,7 +167,7 @@ static void anything_is_survived(void **state)
 		}
 		if (bytes > 4 && i % 2)
 			memcpy(code, "\xf3\x0f\x1e\xfa", 4);
-		spot = instruction_entry(code, bytes, i % 7);
+		spot = instruction_entry(code, bytes, 1u << i % 7 & ~1u);
 		assert_true(!spot.shift || spot.shift < bytes);
 		assert_int_not_equal(spot.kind, SPOT_UNSAFE);
 		n = instruction_exits(code, bytes, &exits);

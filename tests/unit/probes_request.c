@@ -10,24 +10,31 @@
 #include <cmocka.h>
 
 #include "user/probes/request.h"
+#include "user/probes/site_value.h"
 
 /* One request as text: "pid|binary|provider|name|offset|value". */
 static void show(const struct request *r, char *out, size_t size)
 {
 	static const char *const kinds[] = {"function", "address", "usdt"};
 	static const char *const sources[] = {"", "arg", "ret", "const", "reg", "mem"};
-	char offset[32] = "", value[32] = "";
+	char offset[32] = "", value[128] = "";
 
 	if (r->has_offset || r->kind == REQUEST_ADDRESS)
 		snprintf(offset, sizeof(offset), "%s0x%llx", r->has_offset ? "+" : "",
 			 (unsigned long long)r->offset);
-	if (r->value.source == SITE_ARGUMENT || r->value.source == SITE_RETURN)
-		snprintf(value, sizeof(value), " %s%.0u%s%.0u", sources[r->value.source],
-			 r->value.number,
-			 !r->value.bytes      ? ""
-			 : r->value.is_signed ? ":i"
-					      : ":u",
-			 8 * r->value.bytes);
+	for (unsigned i = 0; i < site_values_count(r->values); i++) {
+		const struct site_value *v = &r->values[i];
+		size_t used = strlen(value);
+
+		snprintf(value + used, sizeof(value) - used, " %s%s%.0u%s%.0u%s%.0u",
+			 v->follow ? "*" : "", sources[v->source], v->number,
+			 v->constant ? "+" : "", (unsigned)v->constant,
+			 v->at_return	? "@ret:"
+			 : !v->bytes	? ""
+			 : v->is_signed ? ":i"
+					: ":u",
+			 8 * v->bytes);
+	}
 	snprintf(out, size, "%s %.0u[%s]%s%s%s%s%s", kinds[r->kind], r->pid,
 		 r->binary ? r->binary : "", r->provider ? r->provider : "", r->provider ? ":" : "",
 		 r->name ? r->name : "", offset, value);
@@ -66,6 +73,10 @@ static const struct {
 	{"app:_ZN2ns1fEi", "function [app]_ZN2ns1fEi"},
 	{"app:_RNvC6_123foo3bar", "function [app]_RNvC6_123foo3bar"},
 	{"app:send(arg2)", "function [app]send arg2"},
+	{"app:send(arg1,arg7:i32,ret),g(ret)",
+	 "function [app]send arg1 arg7:i32 ret\nfunction [app]g ret"},
+	{"app:f(int)(arg1,*arg2+16:u16)", "function [app]f(int) arg1 *arg2+16:u16"},
+	{"app:f(*arg7+8@ret:i32,*arg7@ret:u8)", "function [app]f *arg7+8@ret:32 *arg7@ret:8"},
 	{"app:recv(ret)", "function [app]recv ret"},
 	{"app:send(arg6:u8),recv(ret:i64)",
 	 "function [app]send arg6:u8\nfunction [app]recv ret:i64"},
@@ -133,11 +144,21 @@ static const struct {
 	{"99999999999999999999:f", 0, "no such number"},
 	{"12::f", 0, "expected BIN:FUNC"},
 	{"12:", 3, "name of a function is missing"},
-	{"app:f(arg0)", 6, "arg1 to arg6"},
-	{"app:f(arg7)", 6, "arg1 to arg6"},
-	{"app:f(arg)", 6, "arg1 to arg6"},
-	{"app:g,f(arg1x)", 8, "arg1 to arg6"},
-	{"app:f(arg99999999999999999999)", 6, "arg1 to arg6"},
+	{"app:f(arg0)", 6, "arg1 to arg12"},
+	{"app:f(arg)", 6, "arg1 to arg12"},
+	{"app:f(arg13)", 6, "arg1 to arg12"},
+	{"app:g,f(arg1x)", 12, "a value is argN"},
+	{"app:f(arg99999999999999999999)", 6, "arg1 to arg12"},
+	{"app:f(arg1,)", 11, "arg1 to arg12"},
+	{"app:f(arg1,arg0)", 11, "arg1 to arg12"},
+	{"app:f(ret,arg1,arg2x)", 19, "a value is argN"},
+	{"app:f(arg1,ret,arg1:i32)", 15, "twice"},
+	{"app:f(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,ret)", 46, "8 values"},
+	{"app:f(*arg1@ret,*arg2@ret)", 16, "one argument only"},
+	{"app:f(*arg1+4096)", 16, "0 to 4095"},
+	{"app:f(*arg1+)", 12, "0 to 4095"},
+	{"app:f(arg1+8)", 10, "a value is argN"},
+	{"app:f(*ret)", 6, "arg1 to arg12"},
 	{"app:f(arg1:int)", 11, "one of i8"},
 	{"app:f(ret:)", 10, "one of i8"},
 	{"app:f+0x", 6, "an offset is"},
@@ -258,7 +279,7 @@ static void a_mistake_adds_nothing(void **state)
 
 	(void)state;
 	assert_null(requests_add_functions(&requests, "a:f,g", &at));
-	assert_non_null(requests_add_functions(&requests, "a:h,i,j(arg9)", &at));
+	assert_non_null(requests_add_functions(&requests, "a:h,i,j(arg13)", &at));
 	assert_int_equal(requests.count, 2);
 	requests_free(&requests);
 }

@@ -161,7 +161,7 @@ static const struct {
 	{"-a --sample-seed -1", "--sample-seed -1: not a whole number"},
 	{"-a --interval 1ms", "--interval 1ms: the smallest time is 10ms"},
 	{"-a -u app", "-u app: expected BIN:FUNC"},
-	{"-a -u app:f(arg7)", "-u app:f(arg7): character 7: arguments are"},
+	{"-a -u app:f(arg13)", "-u app:f(arg13): character 7: a value is an integer argument"},
 	{"-a -u app:f,", "-u app:f,: character 7: the name of a function"},
 	{"-a --api mpi --api ./a.json --api mpi", "--api mpi: it is given twice"},
 	{"-a --map mpi --api mpi", "--api mpi: it is given twice"},

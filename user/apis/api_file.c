@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "user/probes/site_value.h"
 #include "trace/catalog/catalog.h"
 #include "trace/base/build_info.h"
 #include "trace/base/json.h"
@@ -152,8 +153,13 @@ static int read_event(const struct api *api, const struct json *node, struct eff
 static int read_mark(const struct api *api, const struct json *node, bool set,
 		     struct effect *effect)
 {
-	static const struct key keys[] = {
+	static const struct key state_keys[] = {
 		{"mark", KIND_NUMBER, true}, {"label", KIND_STRING, false}, {NULL, 0, false}};
+	static const struct key set_keys[] = {{"mark", KIND_NUMBER, true},
+					      {"label", KIND_STRING, false},
+					      {"value", KIND_STRING, false},
+					      {NULL, 0, false}};
+	const struct key *keys = set ? set_keys : state_keys;
 	int err = check_keys(api, node, "a mark", keys);
 	double number = json_number(json_key(node, "mark"));
 	int type = number >= 1 && number <= API_MARK_MAX ? (int)number : 0;
@@ -214,6 +220,28 @@ static int read_when(const struct api *api, const struct json *node, bool at_ret
 	return 0;
 }
 
+/* The value that a "set" writes, if it names one. */
+static int read_value(const struct api *api, const struct json *node, bool at_return,
+		      struct step *step)
+{
+	const char *text = json_string(node), *error;
+	size_t at;
+
+	if (!node)
+		return 0;
+	error = site_value_read(text, strlen(text), &step->value, &at);
+	if (error)
+		return WRONG(api, node, "%s", error);
+	if (step->effect.label)
+		return WRONG(api, node, "a mark is set to a label or to a value, not to both");
+	if (site_value_returns(&step->value) != at_return)
+		return WRONG(api, node, "%s",
+			     at_return ? "in \"return\" a value is ret or *argN+OFFSET@ret"
+				       : "in \"entry\" a value is argN or *argN+OFFSET");
+	step->kind = STEP_VALUE;
+	return 0;
+}
+
 static int read_step(const struct api *api, const struct json *node, bool at_return,
 		     struct step *step)
 {
@@ -235,11 +263,19 @@ static int read_step(const struct api *api, const struct json *node, bool at_ret
 	if (set) {
 		step->kind = STEP_SET;
 		err = read_mark(api, set, true, &step->effect);
+		if (!err)
+			err = read_value(api, json_key(set, "value"), at_return, step);
 	} else {
 		step->kind = begin ? STEP_BEGIN : STEP_END;
 		err = read_state(api, begin ? begin : end, &step->effect);
 	}
-	return err ? err : read_when(api, json_key(node, "if"), at_return, &step->when);
+	if (!err)
+		err = read_when(api, json_key(node, "if"), at_return, &step->when);
+	if (!err && step->when != WHEN_ALWAYS && step->value.source)
+		return WRONG(api, node, "a step with a value has no \"if\"");
+	if (step->when != WHEN_ALWAYS)
+		step->value.source = SITE_RETURN;
+	return err;
 }
 
 static int read_steps(const struct api *api, const struct json *node, bool at_return,
@@ -369,6 +405,7 @@ static int read_function(struct api *api, const struct json *node, const struct 
 					  {"note", KIND_STRING, false},
 					  {NULL, 0, false}};
 	struct action *action = &function->action;
+	struct site site = {0};
 	const struct json *during;
 	int err = check_keys(api, node, "a function", keys);
 
@@ -392,6 +429,12 @@ static int read_function(struct api *api, const struct json *node, const struct 
 		return err;
 	if (!during && !action->nentry && !action->nreturn)
 		return WRONG(api, node, "a function needs a meaning: during, entry or return");
+	if (!action_bind(action, &site))
+		return WRONG(api, node,
+			     "a function has at most %d values, and at the return "
+			     "follows one argument only",
+			     SITE_VALUES_MAX);
+	memcpy(function->values, site.values, sizeof(function->values));
 	return 0;
 }
 

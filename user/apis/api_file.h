@@ -32,6 +32,7 @@ struct api_symbol {
 struct api_function {
 	struct api_symbol *symbols; /* nsymbols of the symbols of the file */
 	size_t nsymbols;
+	struct site_value values[SITE_VALUES_MAX]; /* that the steps of `action` need */
 	bool first;	      /* only the first of `symbols` that a file has; else all it has */
 	struct action action; /* a mark without a label has the label of the function */
 	unsigned line;

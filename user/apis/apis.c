@@ -12,6 +12,7 @@
 
 #include "user/probes/request.h"
 #include "user/probes/resolve.h"
+#include "user/probes/site_value.h"
 #include "trace/base/array.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
@@ -179,28 +180,19 @@ static int find_programs(struct programs *programs, const struct resolve_scope *
 
 /* ---- requests ---- */
 
-/* A condition needs the returned value. */
-static bool looks_at_return(const struct action *action)
-{
-	for (unsigned i = 0; i < action->nreturn; i++)
-		if (action->at_return[i].when != WHEN_ALWAYS)
-			return true;
-	return false;
-}
-
 static int add_request(struct apis *apis, struct api_origin origin, const char *binary,
 		       uint32_t pid, struct requests *requests)
 {
-	const struct request request = {
+	struct request request = {
 		.kind = REQUEST_FUNCTION,
 		.pid = pid,
 		.binary = (char *)binary,
 		.name = origin.symbol->text,
-		.value.source = looks_at_return(&origin.symbol->function->action) ? SITE_RETURN
-										  : SITE_NOTHING,
 		.optional = true,
 	};
 	struct api_origin *added = ARRAY_ADD(apis->origins, apis->norigins);
+
+	memcpy(request.values, origin.symbol->function->values, sizeof(request.values));
 
 	if (!added || requests_add(requests, &request))
 		return no_memory();
@@ -335,9 +327,11 @@ static struct action action_of(const struct api_origin *origin, const struct sit
 
 	label(&action.during, site);
 	for (unsigned j = 0; j < action.nentry; j++)
-		label(&action.entry[j].effect, site);
+		if (action.entry[j].kind != STEP_VALUE)
+			label(&action.entry[j].effect, site);
 	for (unsigned j = 0; j < action.nreturn; j++)
-		label(&action.at_return[j].effect, site);
+		if (action.at_return[j].kind != STEP_VALUE)
+			label(&action.at_return[j].effect, site);
 	return action;
 }
 
@@ -388,6 +382,8 @@ int apis_act(const struct apis *apis, const struct sites *sites, struct actions 
 		if (!origin)
 			continue;
 		*action = action_of(origin, &sites->list[i]);
+		/* its own request has brought its values */
+		action_bind(action, &sites->list[i]);
 	}
 	log_files(apis, sites);
 	return 0;
@@ -416,26 +412,20 @@ static bool is_alias(const struct apis *apis, const struct sites *sites, size_t 
 	return false;
 }
 
-/* The action of the request at the site, and the value that it needs. 0 or -errno after a message.
- */
+/* The action of the request at the site. 0 or -errno after a message. */
 static int find_meaning(const struct apis *apis, const struct requests *requests, uint32_t index,
 			struct site site, size_t place, struct actions *actions,
-			struct action *action, struct site_value *value)
+			struct action *action)
 {
 	const struct api_origin *origin = origin_of(apis, index);
 	struct action kept = actions->list[place];
 	int err;
 
-	*value = requests->list[index].value;
-	if (value->source && !value->bytes) {
-		value->bytes = sizeof(uint64_t);
-		value->is_signed = true;
-	}
 	if (origin) {
 		*action = action_of(origin, &site);
 		return 0;
 	}
-	site.value = *value;
+	memcpy(site.values, requests->list[index].values, sizeof(site.values));
 	err = actions_of_site(actions, place, &site);
 	*action = actions->list[place];
 	actions->list[place] = kept;
@@ -448,24 +438,27 @@ int apis_join(const struct apis *apis, const struct requests *requests, struct s
 	for (size_t i = 0; i < sites->ndoubles; i++) {
 		struct resolve_double *d = &sites->doubles[i];
 		struct site *site = &sites->list[d->site];
-		struct site_value value;
+		struct site joined = *site;
 		struct action more;
 		int err;
 
 		d->joined = is_alias(apis, sites, i);
 		if (d->joined)
 			continue;
-		err = find_meaning(apis, requests, d->request, *site, d->site, actions, &more,
-				   &value);
+		err = find_meaning(apis, requests, d->request, *site, d->site, actions, &more);
 		if (err)
 			return err;
-		/* a record brings one value */
-		if (value.source && site->value.source &&
-		    (value.source != site->value.source || value.number != site->value.number))
+		d->joined =
+			action_bind(&more, &joined) && action_join(&actions->list[d->site], &more);
+		if (!d->joined)
 			continue;
-		d->joined = action_join(&actions->list[d->site], &more);
-		if (d->joined && !site->value.source)
-			site->value = value;
+		for (unsigned k = 0; k < site_values_count(joined.values); k++) {
+			if (joined.values[k].bytes)
+				continue;
+			joined.values[k].bytes = sizeof(uint64_t);
+			joined.values[k].is_signed = true;
+		}
+		memcpy(site->values, joined.values, sizeof(site->values));
 	}
 	return 0;
 }

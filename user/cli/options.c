@@ -389,7 +389,7 @@ static const struct cli_option table[] = {
 	{.help = "Probes"},
 	{"probe", 'u', "BIN:FUNC[,FUNC]", parse_probe, 0,
 	 "functions of a program or library: ./app:compute_*, libm.so.6:sin, PID:LIB:FUNC, "
-	 "BIN:0x1234, FUNC+8; or a value: FUNC(arg2), FUNC(ret)",
+	 "BIN:0x1234, FUNC+8; or a value: FUNC(arg2,ret)",
 	 .holds = has_probes, .rule = "needs probe among --events"},
 	{"api", 0, "NAME", parse_api, 0,
 	 "functions of a library with their meaning: mpi, openmp, nosv, pthread, or your own "

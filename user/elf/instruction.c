@@ -138,8 +138,8 @@ static bool is_register(x86_reg reg, unsigned of)
 }
 
 /* True if the instruction writes only a register, which is neither the stack pointer nor the
- * register of the argument. It may read memory. */
-static bool is_harmless(const cs_insn *insn, unsigned argument)
+ * register of one of the arguments. It may read memory. */
+static bool is_harmless(const cs_insn *insn, unsigned arguments)
 {
 	static const unsigned writes_first[] = {
 		X86_INS_ADD,   X86_INS_ADC,   X86_INS_SUB,    X86_INS_SBB,
@@ -157,8 +157,12 @@ static bool is_harmless(const cs_insn *insn, unsigned argument)
 	/* not into registers of segments and of the processor */
 	if (insn->id == X86_INS_MOV && (x86->opcode[0] == 0x8e || x86->opcode[0] == 0x0f))
 		return false;
-	return found && to->type == X86_OP_REG && !is_register(to->reg, 0) &&
-	       (!argument || !is_register(to->reg, argument));
+	if (!found || to->type != X86_OP_REG || is_register(to->reg, 0))
+		return false;
+	for (unsigned argument = 1; arguments >> argument; argument++)
+		if (arguments >> argument & 1 && is_register(to->reg, argument))
+			return false;
+	return true;
 }
 
 /* The target of a branch of this function, from its beginning; false: it is none with a fixed one.
@@ -213,7 +217,7 @@ struct spot instruction_point(const uint8_t *code, size_t bytes)
 }
 
 /* The first spot behind harmless instructions that the kernel need not step over. False: none. */
-static bool find_fast(const uint8_t *code, size_t bytes, unsigned argument, struct spot *spot)
+static bool find_fast(const uint8_t *code, size_t bytes, unsigned arguments, struct spot *spot)
 {
 	bool behind_endbr = false, found = false;
 	struct decoder d;
@@ -222,7 +226,7 @@ static bool find_fast(const uint8_t *code, size_t bytes, unsigned argument, stru
 		return false;
 	for (unsigned passed = 0; passed < PASS_MAX && decoder_next(&d); passed++) {
 		behind_endbr = !passed && d.insn->id == X86_INS_ENDBR64;
-		if (!behind_endbr && !is_harmless(d.insn, argument))
+		if (!behind_endbr && !is_harmless(d.insn, arguments))
 			break;
 		*spot = instruction_point(d.at, d.left);
 		spot->shift = (uint32_t)d.address;
@@ -236,13 +240,13 @@ static bool find_fast(const uint8_t *code, size_t bytes, unsigned argument, stru
 	return found;
 }
 
-struct spot instruction_entry(const uint8_t *code, size_t bytes, unsigned argument)
+struct spot instruction_entry(const uint8_t *code, size_t bytes, unsigned arguments)
 {
 	struct spot first = instruction_point(code, bytes), fast;
 
 	if (first.kind == SPOT_UNSAFE) /* at the entry nothing is below the stack pointer */
 		first.kind = SPOT_NOP5;
-	if (first.kind != SPOT_SLOW || !find_fast(code, bytes, argument, &fast) ||
+	if (first.kind != SPOT_SLOW || !find_fast(code, bytes, arguments, &fast) ||
 	    is_branched_to(code, bytes, fast.shift))
 		return first;
 	return fast;
@@ -312,9 +316,9 @@ struct spot instruction_point(const uint8_t *code, size_t bytes)
 	return (struct spot){0, SPOT_SLOW};
 }
 
-struct spot instruction_entry(const uint8_t *code, size_t bytes, unsigned argument)
+struct spot instruction_entry(const uint8_t *code, size_t bytes, unsigned arguments)
 {
-	(void)argument;
+	(void)arguments;
 	return instruction_point(code, bytes);
 }
 

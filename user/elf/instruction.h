@@ -7,8 +7,8 @@
  * single-steps all others, which takes ten times as long; so the probe may be placed after the
  * first ones, if these write nothing but registers. Pure: it reads no file. Invariants: a position
  * is passed exactly once per call, before the stack pointer changes; it is never the target of a
- * branch (a loop is not a call); the instructions before it do not write the register of the
- * requested argument. Specification: ebpf.md 6, 11.1.
+ * branch (a loop is not a call); the instructions before it do not write the registers of the
+ * requested arguments. Specification: ebpf.md 6, 11.1.
  */
 #ifndef USER_ELF_INSTRUCTION_H
 #define USER_ELF_INSTRUCTION_H
@@ -40,9 +40,9 @@ struct exit_spot {
 
 /*
  * The position for a probe of the entry of a function, by its code or the beginning of it.
- * `argument`: the one to read there, from 1; 0: none. Never SPOT_UNSAFE.
+ * `arguments`: those to read there: bit n of argument n, from 1. Never SPOT_UNSAFE.
  */
-struct spot instruction_entry(const uint8_t *code, size_t bytes, unsigned argument);
+struct spot instruction_entry(const uint8_t *code, size_t bytes, unsigned arguments);
 
 /* False: no instruction of this machine begins at such an address, whatever the code is. */
 static inline bool instruction_may_begin(uint64_t address)

@@ -116,6 +116,7 @@ static int set_constants(struct bpf_load *bpf, const struct options *options)
 		.sample_keep = options->sample_keep,
 		.sample_of = options->sample_of,
 		.preempt_calls = bpf->preempt_calls,
+		.several = bpf->attach && attach_has_several(bpf->attach),
 		.sample_seed = options->sample_seed,
 		.ring_mask = options->buffer_bytes - 1,
 		.cgroup = id,
@@ -223,6 +224,8 @@ static int size_maps(struct bpf_load *bpf, const struct options *options, size_t
 	bpf_map__set_max_entries(skeleton->maps.cpu_summaries, bpf->npossible);
 	bpf_map__set_max_entries(skeleton->maps.targets, (__u32)ntargets + 1);
 	bpf_map__set_max_entries(skeleton->maps.sites, (__u32)bpf->nsites + 1);
+	if (bpf->attach && attach_has_several(bpf->attach))
+		bpf_map__set_max_entries(skeleton->maps.probe_values, (__u32)bpf->nsites);
 	/* The programs that use the maps of the other mode are not loaded. */
 	if (options->mode != MODE_FULL) {
 		err = bpf_map__set_autocreate(skeleton->maps.rings, false);
@@ -273,6 +276,24 @@ static int map_cpus(struct bpf_load *bpf, enum mode mode)
 	return err;
 }
 
+static int fill_values(struct bpf_load *bpf)
+{
+	struct probe_values values;
+
+	for (__u32 i = 0; i < bpf->nsites; i++) {
+		int err;
+
+		attach_fill_values(bpf->attach, i, &values);
+		err = bpf_map__update_elem(bpf->skeleton->maps.probe_values, &i, sizeof(i), &values,
+					   sizeof(values), BPF_ANY);
+		if (err) {
+			log_error("cannot write the values of probes: %s", strerror(-err));
+			return err;
+		}
+	}
+	return 0;
+}
+
 /* The states of the probed sites, shared with the programs. */
 static int map_sites(struct bpf_load *bpf)
 {
@@ -286,7 +307,7 @@ static int map_sites(struct bpf_load *bpf)
 		return err;
 	bpf->sites = at;
 	attach_fill(bpf->attach, bpf->sites);
-	return 0;
+	return attach_has_several(bpf->attach) ? fill_values(bpf) : 0;
 }
 
 /* Loads with signals blocked: a pending one makes the kernel give up (EAGAIN). */

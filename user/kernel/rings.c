@@ -226,7 +226,7 @@ static int release(struct rings *rings, uint64_t before, rings_take_fn take, voi
 			break;
 		ring->clock = top->clock;
 		if (rings->copies)
-			ring->at += rings_record_size[top->record->kind];
+			ring->at += record_bytes(top->record);
 		else
 			ring_advance(ring, top->record);
 		err = take(arg, ring->cpu, top->record);
@@ -283,7 +283,7 @@ static int copy(void *arg, unsigned cpu, const struct record_head *record)
 {
 	struct group *g = arg;
 	const struct ring_head *top = &g->rings.heap[0];
-	size_t size = rings_record_size[record->kind];
+	size_t size = record_bytes(record);
 	struct copied head = {top->clock, top->ring};
 
 	(void)cpu;
@@ -385,7 +385,7 @@ static int take_copies(struct rings *rings, rings_take_fn take, void *arg, bool 
 		if (head->clock >= rings->before && rings->before != UINT64_MAX)
 			break;
 		record = (const struct record_head *)(head + 1);
-		g->at += sizeof(*head) + rings_record_size[record->kind];
+		g->at += sizeof(*head) + record_bytes(record);
 		ring_take(head->ring, record);
 		*any = true;
 		err = take(arg, head->ring->cpu, record);

@@ -124,6 +124,14 @@ uint64_t rings_released(const struct rings *rings);
 /* The size of a record by its kind; 0 if there is no such kind. */
 extern const uint16_t rings_record_size[256];
 
+/* The size of a record of a known kind. */
+static inline uint32_t record_bytes(const struct record_head *record)
+{
+	if (__builtin_expect(record->kind == RECORD_PROBE, 0) && record->flags & PROBE_SEVERAL)
+		return sizeof(struct record_probe_values);
+	return rings_record_size[record->kind];
+}
+
 /* The next record of a ring, or NULL if there is none up to `end`. It stays valid until
  * rings_release() or rings_discard() returns. */
 static inline const struct record_head *ring_peek(const struct ring *ring)
@@ -168,7 +176,7 @@ static inline void ring_take(struct ring *ring, const struct record_head *record
 static inline void ring_advance(struct ring *ring, const struct record_head *record)
 {
 	ring_take(ring, record);
-	ring->at += rings_record_size[record->kind];
+	ring->at += record_bytes(record);
 }
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "user/probes/action.h"
+#include "user/probes/site_value.h"
 #include "trace/catalog/catalog.h"
 #include "trace/base/array.h"
 #include "trace/base/log.h"
@@ -63,17 +64,21 @@ static int32_t type_titled(struct actions *actions, const char *title)
 
 /* ---- -u and --usdt ---- */
 
-/* The type of marks for the values of a site. -E2BIG or -ENOMEM. */
-static int32_t type_of_value(struct actions *actions, const struct site *site)
+/* The type of marks for a value of a site. -E2BIG or -ENOMEM. */
+static int32_t type_of_value(struct actions *actions, const struct site *site,
+			     const struct site_value *value)
 {
-	char *title, **kept;
+	char *title, **kept, name[64];
 
-	if (site->kind == SITE_POINT && !site->value.number)
+	site_value_name(value, name, sizeof(name));
+	if (site->kind == SITE_POINT && !value->number)
 		title = strdup(site->label);
-	else if (site->value.source == SITE_RETURN)
+	else if (value->source == SITE_RETURN)
 		title = xasprintf("%s (returned)", site->label);
+	else if (value->follow)
+		title = xasprintf("%s (%s)", site->label, name);
 	else
-		title = xasprintf("%s (argument %u)", site->label, site->value.number);
+		title = xasprintf("%s (argument %u)", site->label, value->number);
 	kept = title ? ARRAY_ADD(actions->titles, actions->ntitles) : NULL;
 	if (!kept) {
 		free(title);
@@ -83,12 +88,41 @@ static int32_t type_of_value(struct actions *actions, const struct site *site)
 	return type_titled(actions, title);
 }
 
+/* Writes the value `index` of the site; -1: a point without one. */
+static int add_value(struct actions *actions, struct action *action, const struct site *site,
+		     int index)
+{
+	const struct site_value *value = index < 0 ? NULL : &site->values[index];
+	int32_t type = value ? type_of_value(actions, site, value) : type_titled(actions, "Point");
+	struct step *step;
+
+	if (type == -ENOMEM)
+		return log_no_memory("for the probe of %s", site->label);
+	if (type < 0) {
+		log_error("%s: no more values can be shown: there are types of marks for %d",
+			  site->label, ACTION_TYPES - 1);
+		return type;
+	}
+	if (value && site_value_returns(value))
+		step = &action->at_return[action->nreturn++];
+	else
+		step = &action->entry[action->nentry++];
+	*step = (struct step){
+		.kind = value ? STEP_VALUE : STEP_SET,
+		.effect = {.enter = MARK_SET, .type = type, .label = value ? NULL : site->label},
+	};
+	if (value) {
+		step->value = *value;
+		step->index = (uint8_t)index;
+	}
+	return 0;
+}
+
 int actions_of_site(struct actions *actions, size_t index, const struct site *site)
 {
 	struct action *action = &actions->list[index];
-	bool has_value = site->value.source != SITE_NOTHING;
-	struct step *step;
-	int32_t type;
+	unsigned count = site_values_count(site->values);
+	int err = 0;
 
 	*action = (struct action){0};
 	if (site->kind == SITE_FUNCTION) {
@@ -100,28 +134,33 @@ int actions_of_site(struct actions *actions, size_t index, const struct site *si
 						 .type = TYPE_FUNCTION,
 						 .label = site->label,
 						 .repeats = true};
-		if (!has_value)
-			return 0;
+	} else if (!count) {
+		return add_value(actions, action, site, -1);
 	}
-	type = has_value ? type_of_value(actions, site) : type_titled(actions, "Point");
-	if (type == -ENOMEM)
-		return log_no_memory("for the probe of %s", site->label);
-	if (type < 0) {
-		log_error("%s: no more values can be shown: there are types of marks for %d",
-			  site->label, ACTION_TYPES - 1);
-		return type;
+	for (unsigned i = 0; i < count && !err; i++)
+		err = add_value(actions, action, site, (int)i);
+	return err;
+}
+
+static bool bind_steps(struct step *steps, unsigned count, struct site *site)
+{
+	for (unsigned i = 0; i < count; i++) {
+		int index;
+
+		if (!steps[i].value.source)
+			continue;
+		index = site_values_add(site->values, &steps[i].value);
+		if (index < 0)
+			return false;
+		steps[i].index = (uint8_t)index;
 	}
-	if (site->value.source == SITE_RETURN)
-		step = &action->at_return[action->nreturn++];
-	else
-		step = &action->entry[action->nentry++];
-	*step = (struct step){
-		.kind = has_value ? STEP_VALUE : STEP_SET,
-		.effect = {.enter = MARK_SET,
-			   .type = type,
-			   .label = has_value ? NULL : site->label},
-	};
-	return 0;
+	return true;
+}
+
+bool action_bind(struct action *action, struct site *site)
+{
+	return bind_steps(action->entry, action->nentry, site) &&
+	       bind_steps(action->at_return, action->nreturn, site);
 }
 
 /* ---- more than one meaning ---- */

@@ -26,7 +26,7 @@
 #include "user/probes/site.h"
 #include "trace/ovni/event.h"
 
-#define ACTION_STEPS_MAX 4		 /* at the entry, and at the return */
+#define ACTION_STEPS_MAX 8		 /* at the entry, and at the return */
 #define ACTION_ALSO_MAX	 3		 /* states of one call beside the first */
 #define ACTION_ZERO	 (-2147483648LL) /* written for the value 0 of an argument */
 #define ACTION_TYPES	 90		 /* of marks that probes use, from 0 */
@@ -53,7 +53,7 @@ enum step_kind {
 	STEP_BEGIN, /* pushes the effect on its stack until a STEP_END, even after the return */
 	STEP_END,   /* removes the topmost equal one (enter, type, value), if there is any */
 	STEP_SET,   /* writes effect.enter once (leave is 0) */
-	STEP_VALUE, /* MARK_SET with the value of the record (argument, return, operand) */
+	STEP_VALUE, /* MARK_SET with a value of the record (argument, return, operand) */
 };
 
 enum step_when {
@@ -68,6 +68,8 @@ struct step {
 	enum step_kind kind;
 	enum step_when when;
 	struct effect effect;
+	struct site_value value; /* of the site: what STEP_VALUE writes, or a condition tests */
+	uint8_t index;		 /* of it in the values of the site: action_bind() */
 };
 
 struct action {
@@ -115,10 +117,14 @@ int actions_type(struct actions *actions, int32_t type, const char *title, bool 
 	__attribute__((warn_unused_result));
 
 /* Gives the action of a site the meaning of -u and --usdt: a function is a state of the marks 0; a
- * point is a value of a single mark, "Point"; an argument or a returned value is the value of
+ * point is a value of a single mark, "Point"; each argument and returned value is the value of
  * another single mark. 0, or -errno after one message (out of memory, no type is left). */
 int actions_of_site(struct actions *actions, size_t index, const struct site *site)
 	__attribute__((warn_unused_result));
+
+/* Finds the values that the steps need in the values of the site, to which the missing ones are
+ * added. False: one has no place there. */
+bool action_bind(struct action *action, struct site *site);
 
 /* Adds the effects of `more` to `into`, if they share no stack and no type of marks, and there is
  * room. Returns whether it did; else nothing has changed. */

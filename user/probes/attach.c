@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "user/probes/attach.h"
+#include "user/probes/site_value.h"
 #include "user/elf/instruction.h"
 #include "user/host/clock.h"
 #include "bpf/state.h"
@@ -139,6 +140,14 @@ static int find_kind(struct attach *a)
 
 /* ---- the probes of each site ---- */
 
+#if defined(__x86_64__)
+#define REGISTERS     6
+#define STACK_ADDRESS 8 /* bytes of the return address, on the stack before the arguments */
+#else
+#define REGISTERS     8
+#define STACK_ADDRESS 0
+#endif
+
 /* The offset of an integer argument, from 1, in struct pt_regs. */
 static unsigned argument_offset(unsigned number)
 {
@@ -149,6 +158,25 @@ static unsigned argument_offset(unsigned number)
 #else
 	return number ? 8 * (number - 1) : 0; /* arm64: x0 to x7 */
 #endif
+}
+
+/* Has the site one value at most, that a cookie describes? */
+static bool site_is_plain(const struct site *s)
+{
+	return s->kind == SITE_POINT ||
+	       (site_values_count(s->values) < 2 && !s->value.follow &&
+		(s->value.source != SITE_ARGUMENT || s->value.number <= REGISTERS));
+}
+
+/* The registers of the arguments to read at the entry: bit n of argument n. */
+static unsigned arguments_read(const struct site *s)
+{
+	unsigned arguments = 0;
+
+	for (unsigned i = 0; i < site_values_count(s->values); i++)
+		if (s->values[i].source == SITE_ARGUMENT && s->values[i].number <= REGISTERS)
+			arguments |= 1u << s->values[i].number;
+	return arguments;
 }
 
 static int add_probe(struct attach *a, size_t site, enum attach_program program, bool at_return,
@@ -162,6 +190,8 @@ static int add_probe(struct attach *a, size_t site, enum attach_program program,
 	};
 	unsigned number =
 		s->value.source == SITE_ARGUMENT ? argument_offset(s->value.number) : s->value.reg;
+	unsigned source =
+		site_is_plain(s) ? sources[s->value.source] : (unsigned)PROBE_FROM_SEVERAL;
 	struct spot_probe *added = ARRAY_ADD(a->probes, a->nprobes);
 
 	if (!added)
@@ -172,8 +202,7 @@ static int add_probe(struct attach *a, size_t site, enum attach_program program,
 		.at_return = at_return,
 		.offset = offset,
 		.semaphore = s->semaphore,
-		.cookie =
-			PROBE_COOKIE(site, sources[s->value.source], number & 0xffff, cookie_flags),
+		.cookie = PROBE_COOKIE(site, source, number & 0xffff, cookie_flags),
 	};
 	return 0;
 }
@@ -236,8 +265,7 @@ static int plan_function(struct attach *a, size_t i)
 	bool exits = returns && (o->no_returns || (s->unwinds && !o->unsafe_returns));
 	uint8_t *code;
 	size_t bytes = read_code(s, &code);
-	struct spot spot = instruction_entry(
-		code, bytes, s->value.source == SITE_ARGUMENT ? s->value.number : 0);
+	struct spot spot = instruction_entry(code, bytes, arguments_read(s));
 	int err = 0;
 
 	if (spot.kind == SPOT_REFUSED)
@@ -412,12 +440,53 @@ int attach_type(const struct attach *a, enum attach_program program)
 	return program == ATTACH_PROGRAM_SESSION ? ATTACH_TYPE_SESSION : ATTACH_TYPE_MULTI;
 }
 
+static struct probe_value describe(const struct site_value *value)
+{
+	bool in_register = value->number <= REGISTERS;
+	struct probe_value out = {
+		.offset = (__u16)value->constant,
+		.bytes = (__u8)value->bytes,
+		.flags = site_value_returns(value) ? PROBE_VALUE_RETURN : 0,
+	};
+
+	if (value->source == SITE_RETURN)
+		return out;
+	out.flags |= PROBE_VALUE_ARGUMENT | (value->follow ? PROBE_VALUE_FOLLOW : 0);
+	if (in_register)
+		out.reg = (__u16)argument_offset(value->number);
+	else
+		out.stack = (__u16)(STACK_ADDRESS + 8 * (value->number - REGISTERS - 1));
+	if (!in_register)
+		out.flags |= PROBE_VALUE_STACK;
+	return out;
+}
+
 void attach_fill(const struct attach *a, struct probe_site *table)
 {
 	for (size_t i = 0; i < a->nsites; i++) {
 		table[i].constant = a->sites[i].value.constant;
 		table[i].bytes = a->sites[i].value.bytes;
 	}
+}
+
+bool attach_has_several(const struct attach *a)
+{
+	for (size_t i = 0; i < a->nsites; i++)
+		if (!site_is_plain(&a->sites[i]))
+			return true;
+	return false;
+}
+
+void attach_fill_values(const struct attach *a, size_t site, struct probe_values *values)
+{
+	const struct site *s = &a->sites[site];
+
+	*values = (struct probe_values){0};
+	if (site_is_plain(s))
+		return;
+	values->count = site_values_count(s->values);
+	for (unsigned i = 0; i < values->count; i++)
+		values->list[i] = describe(&s->values[i]);
 }
 
 /* ---- links ---- */

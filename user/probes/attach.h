@@ -23,6 +23,7 @@
 
 struct bpf_program;
 struct probe_site;
+struct probe_values;
 
 extern const char *const attach_kind_names[]; /* "session"; of ATTACH_BEST "best" */
 
@@ -59,6 +60,10 @@ int attach_type(const struct attach *attach, enum attach_program program);
 
 /* Fills in the data of the programs about each site; `table` has room for all. */
 void attach_fill(const struct attach *attach, struct probe_site *table);
+
+/* Does a site read more than its cookie describes? Then the values of each go into a table. */
+bool attach_has_several(const struct attach *attach);
+void attach_fill_values(const struct attach *attach, size_t site, struct probe_values *values);
 
 /* Attaches only in this process, which did not exist yet when the probes were planned. */
 void attach_only(struct attach *attach, uint32_t pid);

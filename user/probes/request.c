@@ -11,6 +11,7 @@
 #include "trace/base/array.h"
 #include "trace/base/text.h"
 #include "user/probes/request.h"
+#include "user/probes/site_value.h"
 
 #define PID_MAX (1u << 22) /* of the kernel */
 #define NO_END	SIZE_MAX
@@ -168,58 +169,30 @@ static bool read_number(const char *text, const char *end, uint64_t *value)
 	return !errno && stop == end;
 }
 
-static bool read_type(const char *text, size_t length, struct site_value *value)
-{
-	static const struct {
-		const char *name;
-		unsigned bytes;
-		bool is_signed;
-	} types[] = {{"i8", 1, true},  {"i16", 2, true},  {"i32", 4, true},  {"i64", 8, true},
-		     {"u8", 1, false}, {"u16", 2, false}, {"u32", 4, false}, {"u64", 8, false}};
-
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-		if (strlen(types[i].name) != length || strncmp(types[i].name, text, length))
-			continue;
-		value->bytes = types[i].bytes;
-		value->is_signed = types[i].is_signed;
-		return true;
-	}
-	return false;
-}
-
 /*
- * Reads "(arg2)", "(ret)", "(arg2:i32)" at the end of a function, and cuts it off; other brackets
- * there are parameters of a C++ function. NULL or the error, with its position.
+ * Reads the values "(arg2,ret)" at the end of a function, and cuts them off; other brackets there
+ * are parameters of a C++ function. NULL or the error, with its position.
  */
-static const char *read_value(char *function, struct site_value *value, size_t *at)
+static const char *read_values(char *function, struct site_value values[SITE_VALUES_MAX],
+			       size_t *at)
 {
-	enum { SOURCE = 1, NUMBER, COLON, TYPE, GROUPS };
+	enum { LIST = 1, GROUPS };
 	static regex_t form;
 	static bool compiled;
 	regmatch_t g[GROUPS];
-	uint64_t number;
+	const char *wrong;
 
 	if (!compiled &&
-	    regcomp(&form, "\\((ret|arg([0-9][^:()]*)?)(:([^()]*))?\\)$", REG_EXTENDED))
+	    regcomp(&form, "\\((\\*?(arg([0-9:][^()]*)?|ret([:,][^()]*)?))\\)$", REG_EXTENDED))
 		return no_memory;
 	compiled = true;
 	if (regexec(&form, function, GROUPS, g, 0))
 		return NULL;
-	*at = (size_t)g[SOURCE].rm_so;
-	value->source = function[*at] == 'r' ? SITE_RETURN : SITE_ARGUMENT;
-	if (value->source == SITE_ARGUMENT) {
-		if (!read_number(function + *at + 3, function + g[SOURCE].rm_eo, &number) ||
-		    !number || number > REQUEST_ARGUMENTS_MAX)
-			return "arguments are arg1 to arg6, those in integer registers";
-		value->number = (unsigned)number;
-	}
-	if (g[COLON].rm_so >= 0) {
-		*at = (size_t)g[TYPE].rm_so;
-		if (!read_type(function + *at, (size_t)g[TYPE].rm_eo - *at, value))
-			return "a type of a value is one of i8, i16, i32, i64, u8, u16, u32, u64";
-	}
+	wrong = site_values_read(function + g[LIST].rm_so, (size_t)(g[LIST].rm_eo - g[LIST].rm_so),
+				 values, at);
+	*at += (size_t)g[LIST].rm_so;
 	function[g[0].rm_so] = '\0';
-	return NULL;
+	return wrong;
 }
 
 /* Cuts "+0x10" off the end of a function. */
@@ -265,7 +238,7 @@ static const char *read_function(struct request *r, size_t *at)
 	*at = 0;
 	if (!r->name[0])
 		return missing;
-	wrong = read_value(r->name, &r->value, at);
+	wrong = read_values(r->name, r->values, at);
 	if (wrong)
 		return wrong;
 	*at = 0;

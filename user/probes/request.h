@@ -9,9 +9,9 @@
  *   BIN     a path (with a '/'), or a name: of a library or program that the target has mapped, of
  *           the command, or of a library of the system (binaries.h). With PID it is
  *           searched in that process alone; PID:FUNC means its executable.
- *   FUNC    NAME, a glob, NAME+OFFSET or an address (0x...; as nm and --list show it); with a value
- *           instead of the function's id: NAME(argN), NAME(ret), and its type, if the debug
- *           information does not have it: NAME(arg2:i32).
+ *   FUNC    NAME, a glob, NAME+OFFSET or an address (0x...; as nm and --list show it); with values:
+ *           NAME(arg1,arg2:i32,ret), see site_value.h. A type is needed where the debug
+ *           information does not have it.
  *
  * A single ':' separates, a '::' of C++ does not; nor does one in brackets, or after a backslash. A
  * ',' inside of brackets belongs to the name.
@@ -27,7 +27,6 @@
 
 #include "user/probes/site.h"
 
-#define REQUEST_ARGUMENTS_MAX	   6 /* integer arguments in registers, on every machine */
 #define REQUEST_NO_MEMORY	   "out of memory" /* instead of an error in the text */
 #define REQUEST_USDT_ARGUMENTS_MAX 12		   /* the limit of sys/sdt.h */
 
@@ -46,8 +45,10 @@ struct request {
 	char *name;	/* NULL for an address */
 	bool has_offset;
 	uint64_t offset;
-	struct site_value
-		value; /* bytes 0: not given; USDT: SITE_ARGUMENT is an argument of the probe */
+	union { /* bytes 0: not given; USDT: SITE_ARGUMENT is an argument of the probe */
+		struct site_value value;		   /* the first */
+		struct site_value values[SITE_VALUES_MAX]; /* up to the first SITE_NOTHING */
+	};
 	bool optional; /* of an API file: if missing, listed, not fatal */
 };
 

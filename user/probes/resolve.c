@@ -17,6 +17,7 @@
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 #include "user/probes/argument_types.h"
+#include "user/probes/site_value.h"
 #include "user/probes/usdt_argument.h"
 
 #define WHY_MAX 512
@@ -123,11 +124,9 @@ static int add_function(struct resolving *r, const struct request *request,
 {
 	struct draft draft = {.function = f, .glob = glob};
 
-	draft.site = (struct site){.kind = SITE_FUNCTION,
-				   .offset = f->offset,
-				   .size = f->size,
-				   .symbol = f->name,
-				   .value = request->value};
+	draft.site = (struct site){
+		.kind = SITE_FUNCTION, .offset = f->offset, .size = f->size, .symbol = f->name};
+	memcpy(draft.site.values, request->values, sizeof(draft.site.values));
 	if (request->has_offset) {
 		if (f->size ? request->offset >= f->size : request->offset > 0) {
 			complain(r, -ENOENT, "%s: '%s' has %llu bytes, so there is no byte +0x%llx",
@@ -236,10 +235,11 @@ static struct around find_around(const struct binary *binary, uint64_t address, 
 
 static int find_address(struct resolving *r, const struct request *request, struct binary *binary)
 {
-	struct draft draft = {.site = {.kind = SITE_POINT, .value = request->value}};
+	struct draft draft = {.site = {.kind = SITE_POINT}};
 	struct around around;
 	uint64_t left;
 
+	memcpy(draft.site.values, request->values, sizeof(draft.site.values));
 	if (!elf_file_offset(&binary->file, request->offset, PF_X, &draft.site.offset, &left)) {
 		complain(r, -ENOENT, "%s has no code at the address 0x%llx", binary->name,
 			 (unsigned long long)request->offset);
@@ -468,6 +468,20 @@ static int compare_drafts(const void *a, const void *b)
 	return x->site.request < y->site.request ? -1 : x->site.request > y->site.request;
 }
 
+/* Adds the values of another request of -u for the same function. False: nothing is added, since it
+ * asks for nothing more or is a point; or not all have a place. */
+static bool join_values(struct site *into, const struct site *more)
+{
+	unsigned n = site_values_count(more->values);
+
+	if (into->kind != SITE_FUNCTION || !n)
+		return false;
+	for (unsigned i = 0; i < n; i++)
+		if (site_values_add(into->values, &more->values[i]) < 0)
+			return false;
+	return true;
+}
+
 /* Keeps one site for each position, and warns of a name that is another name of the same function.
  */
 static int merge_drafts(struct resolving *r)
@@ -487,7 +501,9 @@ static int merge_drafts(struct resolving *r)
 
 		if (last && last->binary == d->binary && last->site.offset == d->site.offset &&
 		    last->site.kind == d->site.kind) {
-			if (!d->glob && !list[d->site.request].optional)
+			if (!d->glob && !list[d->site.request].optional &&
+			    (list[last->site.request].optional ||
+			     !join_values(&last->site, &d->site)))
 				log_warn("%s and %s are the same site: only the first counts",
 					 list[last->site.request].text, list[d->site.request].text);
 			doubles[r->sites->ndoubles++] =
@@ -502,17 +518,27 @@ static int merge_drafts(struct resolving *r)
 	return 0;
 }
 
-static bool needs_type(const struct draft *d)
+static bool needs_type(const struct draft *d, const struct site_value *value)
 {
-	return (d->site.value.source == SITE_ARGUMENT || d->site.value.source == SITE_RETURN) &&
-	       !d->site.value.bytes && d->function;
+	return (value->source == SITE_ARGUMENT || value->source == SITE_RETURN) && !value->follow &&
+	       !value->bytes && d->function;
+}
+
+/* A value of unknown type is a whole register. */
+static void give_type(struct site_value *value)
+{
+	if (!value->source || value->bytes)
+		return;
+	value->bytes = 8;
+	value->is_signed = true;
 }
 
 /* Sets the size of values without one: by debug information, else a whole register. Drafts are
  * sorted by file. */
 static int find_types(struct resolving *r)
 {
-	struct type_question *questions = calloc(r->count + 1, sizeof(*questions));
+	struct type_question *questions =
+		calloc(r->count * SITE_VALUES_MAX + 1, sizeof(*questions));
 
 	if (!questions)
 		return -ENOMEM;
@@ -521,21 +547,21 @@ static int find_types(struct resolving *r)
 		int debug_fd = binary->functions.debug_fd;
 		size_t n = 0;
 
-		for (to = from; to < r->count && r->drafts[to].binary == binary; to++)
-			if (needs_type(&r->drafts[to]))
-				questions[n++] = (struct type_question){
-					.address = r->drafts[to].function->address,
-					.value = &r->drafts[to].site.value};
+		for (to = from; to < r->count && r->drafts[to].binary == binary; to++) {
+			struct draft *d = &r->drafts[to];
+
+			for (unsigned i = 0; i < SITE_VALUES_MAX; i++)
+				if (needs_type(d, &d->site.values[i]))
+					questions[n++] = (struct type_question){
+						.address = d->function->address,
+						.value = &d->site.values[i]};
+		}
 		argument_types_find(debug_fd >= 0 ? debug_fd : binary->file.fd, questions, n);
 	}
 	free(questions);
 	for (size_t i = 0; i < r->count; i++) {
-		struct site_value *value = &r->drafts[i].site.value;
-
-		if (value->source && !value->bytes) {
-			value->bytes = 8;
-			value->is_signed = true;
-		}
+		for (unsigned k = 0; k < SITE_VALUES_MAX; k++)
+			give_type(&r->drafts[i].site.values[k]);
 	}
 	return 0;
 }

@@ -20,6 +20,8 @@ enum site_kind {
 	SITE_POINT,    /* one event: inside a function, or a USDT probe */
 };
 
+#define SITE_VALUES_MAX 8 /* of one probe */
+
 /* The source of the value of an event. */
 enum site_source {
 	SITE_NOTHING,  /* the function itself is the value: its id */
@@ -38,6 +40,8 @@ struct site_value {
 	int64_t constant;
 	unsigned bytes; /* 1, 2, 4 or 8 */
 	bool is_signed;
+	bool follow;	/* of an argument: the memory `constant` bytes behind where it points */
+	bool at_return; /* follow: read at the return; the pointer is that of the entry */
 };
 
 struct site {
@@ -51,7 +55,10 @@ struct site {
 	uint64_t semaphore; /* USDT: file offset of the semaphore; 0: none */
 	const char *symbol; /* from the file; NULL: none (an address) */
 	const char *label;  /* in the trace: demangled, made distinct between binaries */
-	struct site_value value;
+	union {
+		struct site_value value;		   /* the first */
+		struct site_value values[SITE_VALUES_MAX]; /* up to the first SITE_NOTHING */
+	};
 	bool unwinds;	  /* a return probe may end the program: see unwind.h */
 	uint32_t request; /* index of its request */
 };

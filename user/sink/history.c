@@ -166,7 +166,7 @@ static int grow(struct history *history, struct history_chunk *chunk)
 int history_put(struct history *history, unsigned cpu, const struct record_head *record)
 {
 	struct history_chunk *chunk = history->youngest;
-	uint32_t size = rings_record_size[record->kind];
+	uint32_t size = record_bytes(record);
 	struct entry *entry;
 	int err;
 

@@ -90,31 +90,46 @@ static int write_effect(void *arg, const struct effect *effect, bool begin)
 
 /* ---- steps ---- */
 
-/* The value that was read, with its width and sign in the program. */
-static int64_t value_of(const struct site *site, int64_t raw)
+/* The value of the site that a step needs, as it was read; false: it is not there. */
+static bool find_value(const struct step *step, const struct record_probe *r, int64_t *value)
 {
-	switch (site->value.bytes) {
+	const struct record_probe_values *several = (const struct record_probe_values *)r;
+
+	if (!(r->head.flags & PROBE_SEVERAL)) {
+		*value = r->value;
+		return !step->index && r->head.flags & PROBE_VALUE;
+	}
+	*value = several->values[step->index];
+	return several->valid >> step->index & 1;
+}
+
+/* The value with its width and sign in the program. */
+static int64_t typed(const struct site_value *type, int64_t raw)
+{
+	switch (type->bytes) {
 	case 1:
-		return site->value.is_signed ? (int8_t)raw : (int64_t)(uint8_t)raw;
+		return type->is_signed ? (int8_t)raw : (int64_t)(uint8_t)raw;
 	case 2:
-		return site->value.is_signed ? (int16_t)raw : (int64_t)(uint16_t)raw;
+		return type->is_signed ? (int16_t)raw : (int64_t)(uint16_t)raw;
 	case 4:
-		return site->value.is_signed ? (int32_t)raw : (int64_t)(uint32_t)raw;
+		return type->is_signed ? (int32_t)raw : (int64_t)(uint32_t)raw;
 	default:
 		return raw;
 	}
 }
 
-static int write_value(struct writing *w, const struct effect *effect, const struct record_probe *r)
+static int write_value(struct writing *w, const struct step *step, const struct record_probe *r)
 {
 	struct calls *calls = w->tl->calls;
-	int64_t value = value_of(&calls->plan->sites[r->site], r->value);
+	const struct effect *effect = &step->effect;
+	int64_t value;
 	int err;
 
-	if (!(r->head.flags & PROBE_VALUE)) {
+	if (!find_value(step, r, &value)) {
 		calls->counts.valueless++;
 		return 0;
 	}
+	value = typed(&calls->plan->sites[r->site].values[step->index], value);
 	err = declare(w, effect->declared);
 	if (!err && !value)
 		err = declare(w, effect->declared + 1); /* the label of 0 */
@@ -124,15 +139,17 @@ static int write_value(struct writing *w, const struct effect *effect, const str
 /* True if the step has no condition, or the returned value fulfils it. */
 static bool holds(struct calls *calls, const struct step *step, const struct record_probe *r)
 {
+	int64_t value;
+
 	if (step->when == WHEN_ALWAYS)
 		return true;
-	if (!(r->head.flags & PROBE_VALUE)) {
+	if (!find_value(step, r, &value)) {
 		calls->counts.valueless++;
 		return false;
 	}
 	if (step->when == WHEN_FALSE || step->when == WHEN_TRUE)
-		return !(uint8_t)r->value == (step->when == WHEN_FALSE);
-	return !(int32_t)r->value == (step->when == WHEN_ZERO);
+		return !(uint8_t)value == (step->when == WHEN_FALSE);
+	return !(int32_t)value == (step->when == WHEN_ZERO);
 }
 
 static int do_step(struct writing *w, const struct step *step, const struct record_probe *r)
@@ -148,7 +165,7 @@ static int do_step(struct writing *w, const struct step *step, const struct reco
 	if (!stacks->shown)
 		return 0;
 	return step->kind == STEP_SET ? write_effect(w, &step->effect, true)
-				      : write_value(w, &step->effect, r);
+				      : write_value(w, step, r);
 }
 
 static int do_steps(struct writing *w, const struct step *steps, unsigned n,
