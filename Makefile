@@ -89,9 +89,10 @@ USER_OBJS  := $(call objs,$(call sources,user))
 TOOL_MAINS := $(filter-out tools/sync/main.c,$(wildcard tools/*.c tools/*/main.c))
 TOOLS      := $(patsubst tools/%,$(B)/bin/ovni-%,$(patsubst %.c,%,$(patsubst %/main.c,%,$(TOOL_MAINS))))
 SYNC       := $(if $(CROSS),,$(if $(shell command -v $(MPICC)),$(B)/bin/ovni-sync)) # where there is MPI
+SYNC_OBJS  := $(call objs,tools/sync/main.c tools/sync/clock_table.c)
 # Programs of another machine cannot be asked for their options.
 COMPLETION := $(if $(CROSS),,$(B)/completion.bash $(B)/completion.zsh)
-TOOL_OBJS  := $(filter-out $(call objs,$(wildcard tools/*.c)),$(call objs,$(call sources,tools)))
+TOOL_OBJS  := $(filter-out $(SYNC_OBJS) $(call objs,$(wildcard tools/*.c)),$(call objs,$(call sources,tools)))
 # What defines the maps is linked first: bpftool 7.1 forgets the place of a map seen as extern before.
 BPF_OBJS   := $(patsubst %.bpf.c,$(B)/%.bpf.o,$(filter bpf/maps.bpf.c,$(wildcard bpf/*.bpf.c)) \
 	$(filter-out bpf/maps.bpf.c,$(wildcard bpf/*.bpf.c)))
@@ -189,13 +190,13 @@ $(B)/bin/ovni-%: $(B)/tools/%/main.o $(TOOL_LIBS)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(EMU_LIBS) $(TRACE_LIBS) $(DATABASE_LIBS)
 
-$(B)/tools/sync/main.o $(B)/bin/ovni-sync: export OMPI_CC = $(CC)
-$(B)/tools/sync/main.o: tools/sync/main.c
+$(SYNC_OBJS) $(B)/bin/ovni-sync: export OMPI_CC = $(CC)
+$(SYNC_OBJS): $(B)/%.o: %.c
 	$(call msg,MPICC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(MPICC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-$(B)/bin/ovni-sync: $(B)/tools/sync/main.o $(LIBTOOLS) $(LIBTRACE)
+$(B)/bin/ovni-sync: $(SYNC_OBJS) $(LIBTOOLS) $(LIBTRACE)
 	$(call msg,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(MPICC) $(LDFLAGS) -o $@ $^ $(TRACE_LIBS)

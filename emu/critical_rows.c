@@ -68,17 +68,21 @@ static int keep(struct critical *c, const struct emulator *emu, const struct cri
 {
 	for (size_t i = 0; i < path->nsegments; i++) {
 		const struct critical_segment *segment = &path->segments[i];
-		int64_t shift = emu->offsets[segment->stream] - start;
+		const struct clock_fix *fix = &emu->fixes[segment->stream];
+		int64_t from, to;
 		struct part *part = c->n ? &c->parts[c->n - 1] : NULL;
 
+		/* the clocks of events that the player has corrected before */
+		(void)clock_fix(fix, segment->from, &from);
+		(void)clock_fix(fix, segment->to, &to);
 		if (!part || part->stream != segment->stream) {
 			part = ARRAY_ADD(c->parts, c->n);
 			if (!part)
 				return log_no_memory("for the critical path");
-			part->from = segment->from + shift;
+			part->from = from - start;
 			part->stream = segment->stream;
 		}
-		part->to = segment->to + shift;
+		part->to = to - start;
 	}
 	return 0;
 }

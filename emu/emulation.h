@@ -52,7 +52,7 @@ struct emulator {
 	struct whole whole;
 	struct stream *streams;
 	size_t nstreams;
-	int64_t *offsets; /* per stream */
+	struct clock_fix *fixes; /* per stream */
 	bool *damaged;	  /* per stream: left out, whole or from some byte on (--tolerant) */
 	size_t ndamaged;
 	struct system sys;

@@ -180,9 +180,9 @@ static int load_trace(struct emulator *emu)
 		return err;
 	emu->nstreams = emu->trace.nstreams;
 	emu->streams = streams_new(emu->nstreams);
-	emu->offsets = calloc(emu->nstreams + 1, sizeof(*emu->offsets));
+	emu->fixes = calloc(emu->nstreams + 1, sizeof(*emu->fixes));
 	emu->damaged = calloc(emu->nstreams + 1, sizeof(*emu->damaged));
-	if (!emu->streams || !emu->offsets || !emu->damaged)
+	if (!emu->streams || !emu->fixes || !emu->damaged)
 		return log_no_memory("for %zu streams", emu->nstreams);
 	err = system_init(&emu->sys, emu->nstreams);
 	if (err)
@@ -205,17 +205,18 @@ static int load_trace(struct emulator *emu)
 static int build_system(struct emulator *emu)
 {
 	const char *path = emu->opt->offsets;
+	bool drift = !emu->opt->compat;
 	int err = system_finish(&emu->sys);
 
 	if (err)
 		return err;
-	err = path ? offsets_load(&emu->sys, AT_FDCWD, path, false)
-		   : offsets_load(&emu->sys, emu->trace.fd, OFFSETS_FILE, true);
+	err = path ? offsets_load(&emu->sys, AT_FDCWD, path, false, drift)
+		   : offsets_load(&emu->sys, emu->trace.fd, OFFSETS_FILE, true, drift);
 	if (err)
 		return err;
 	for (size_t i = 0; i < emu->nstreams; i++)
 		if (emu->sys.thread_of_stream[i])
-			emu->offsets[i] = emu->sys.thread_of_stream[i]->process->loom->offset;
+			emu->fixes[i] = emu->sys.thread_of_stream[i]->process->loom->clock;
 	return 0;
 }
 
@@ -279,7 +280,7 @@ static int open_player(struct emulator *emu)
 	struct player *player = &emu->player;
 	int err;
 
-	while ((err = player_open(player, emu->streams, emu->nstreams, emu->offsets, false))) {
+	while ((err = player_open(player, emu->streams, emu->nstreams, emu->fixes, false))) {
 		if (err == -ENOMEM || !emu->opt->tolerant)
 			return err;
 		leave_out(emu, player->failed);
@@ -692,7 +693,7 @@ static void fini(struct emulator *emu)
 	free(emu->actions);
 	player_close(&emu->player);
 	streams_free(emu->streams, emu->nstreams);
-	free(emu->offsets);
+	free(emu->fixes);
 	free(emu->damaged);
 	system_fini(&emu->sys);
 	out_pool_free(emu->pool);

@@ -5,8 +5,9 @@
  *   rank       hostname             offset_median        offset_mean          offset_std
  *   0          node1                0                    0.000000             0.000000
  *
- * In: the file; out: loom->offset, in ns, of all looms of the listed hosts.
- * Specification: emulator.md 5.
+ * A row may have four more columns, of two measurements: begin, end, offset_end, bound.
+ * In: the file; out: loom->clock of all looms of the listed hosts.
+ * Specification: emulator.md 5; job.md 4.4.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,8 +23,8 @@
 
 #define BLANKS " \t\v\f\r\n"
 
-/* Applies the offset of a host to all its looms, if no line before has given one. */
-static int apply(struct system *sys, const char *host, size_t length, double offset,
+/* Applies the correction of a host to all its looms, if no line before has given one. */
+static int apply(struct system *sys, const char *host, size_t length, const struct clock_fix *fix,
 		 const char *path, unsigned line)
 {
 	bool found = false;
@@ -40,7 +41,7 @@ static int apply(struct system *sys, const char *host, size_t length, double off
 			return -EINVAL;
 		}
 		found = loom->has_offset = true;
-		loom->offset = (int64_t)offset;
+		loom->clock = *fix;
 	}
 	if (found)
 		return 0;
@@ -49,9 +50,39 @@ static int apply(struct system *sys, const char *host, size_t length, double off
 	return -EINVAL;
 }
 
-static int parse_row(struct system *sys, const char *text, const char *path, unsigned line)
+/* Columns 6 to 9 of a row: the first and the last measurement. A row with any other number of
+ * columns has none; one with a single measurement has no drift. */
+static int parse_drift(const char *columns, struct clock_fix *fix, const char *path, unsigned line)
 {
-	int host = 0, host_end = 0, end = 0;
+	long long begin, end, offset_end, bound;
+	__int128 drift, length;
+	int used = 0;
+
+	errno = 0;
+	if (sscanf(columns, " %lld %lld %lld %lld%n", &begin, &end, &offset_end, &bound, &used) !=
+		    4 ||
+	    errno || columns[used + (int)strspn(columns + used, BLANKS)] || begin >= end)
+		return 0;
+	drift = (__int128)offset_end - fix->offset;
+	length = (__int128)end - begin;
+	if ((drift < 0 ? -drift : drift) * 1000000 > length * CLOCK_DRIFT_MOST ||
+	    length > INT64_MAX) {
+		log_error("%s: line %u: the clock drifts by more than %d ppm between the two "
+			  "measurements: one of them is wrong",
+			  path, line, CLOCK_DRIFT_MOST);
+		return -EINVAL;
+	}
+	fix->drift = (int64_t)drift;
+	fix->begin = begin;
+	fix->length = (int64_t)length;
+	return 0;
+}
+
+static int parse_row(struct system *sys, const char *text, const char *path, unsigned line,
+		     bool drift)
+{
+	int host = 0, host_end = 0, end = 0, err;
+	struct clock_fix fix = {0};
 	double median;
 
 	/* mean and deviation are required but not used */
@@ -65,10 +96,12 @@ static int parse_row(struct system *sys, const char *text, const char *path, uns
 			  line);
 		return -EINVAL;
 	}
-	return apply(sys, text + host, (size_t)(host_end - host), median, path, line);
+	fix.offset = (int64_t)median;
+	err = drift ? parse_drift(text + end, &fix, path, line) : 0;
+	return err ? err : apply(sys, text + host, (size_t)(host_end - host), &fix, path, line);
 }
 
-int offsets_parse(struct system *sys, FILE *file, const char *path)
+int offsets_parse(struct system *sys, FILE *file, const char *path, bool drift)
 {
 	char *text = NULL;
 	size_t room = 0;
@@ -80,7 +113,7 @@ int offsets_parse(struct system *sys, FILE *file, const char *path)
 			continue;
 		if (!text[strspn(text, BLANKS)])
 			break;
-		err = parse_row(sys, text, path, line);
+		err = parse_row(sys, text, path, line, drift);
 		if (err)
 			goto out;
 		rows++;
@@ -113,7 +146,7 @@ static uint32_t count_machines(const struct system *sys)
 	return n;
 }
 
-int offsets_load(struct system *sys, int dir_fd, const char *path, bool optional)
+int offsets_load(struct system *sys, int dir_fd, const char *path, bool optional, bool drift)
 {
 	int err, fd = input_open(dir_fd, path, INPUT_TEXT_MAX, NULL);
 	uint32_t machines = count_machines(sys);
@@ -133,7 +166,7 @@ int offsets_load(struct system *sys, int dir_fd, const char *path, bool optional
 			  input_why(err, INPUT_TEXT_MAX));
 		goto out;
 	}
-	err = offsets_parse(sys, file, path);
+	err = offsets_parse(sys, file, path, drift);
 out:
 	if (file)
 		fclose(file);

@@ -20,16 +20,17 @@
 #include "emu/paraver/channel.h"
 #include "trace/base/hash.h"
 #include "trace/base/json.h"
+#include "trace/ovni/clock_fix.h"
 #include "trace/ovni/thread_state.h"
 
 #define THREAD_OUT_OF_CPU 8 /* bit of thread->situation, above the states */
 
 struct loom {
 	char *name;
-	int64_t offset;	  /* of its clocks, ns */
-	bool has_offset;  /* from the table of offsets */
-	struct cpu *cpus; /* physical ones by phyid, then the virtual one */
-	uint32_t ncpus;	  /* physical */
+	struct clock_fix clock; /* of its streams */
+	bool has_offset;	/* from the table of offsets */
+	struct cpu *cpus;	/* physical ones by phyid, then the virtual one */
+	uint32_t ncpus;		/* physical */
 	struct cpu **by_index;
 	bool has_ranks;
 	/* until system_finish() */
@@ -129,14 +130,15 @@ struct thread *system_find_thread(const struct system *sys, const struct loom *l
 #define OFFSETS_FILE "clock-offsets.txt"
 
 /*
- * Reads `path` below `dir_fd` into loom->offset. With `optional` a missing file leaves all offsets
- * at 0, with a warning if there are several machines. Returns 0, or -errno after a message.
+ * Reads `path` below `dir_fd` into loom->clock, with the drift in its columns 6 to 9 if `drift`.
+ * With `optional` a missing file leaves all offsets at 0, with a warning if there are several
+ * machines. Returns 0, or -errno after a message.
  */
-int offsets_load(struct system *sys, int dir_fd, const char *path, bool optional)
+int offsets_load(struct system *sys, int dir_fd, const char *path, bool optional, bool drift)
 	__attribute__((warn_unused_result));
 
 /* The same for an open file; `path` is its name in messages. */
-int offsets_parse(struct system *sys, FILE *file, const char *path)
+int offsets_parse(struct system *sys, FILE *file, const char *path, bool drift)
 	__attribute__((warn_unused_result));
 
 #endif

@@ -61,6 +61,28 @@ grep -v '^2 ' <ovni/clock-offsets.txt >table
 [ "$(awk -F: '/^2/ && $7 == 4 && $8 == 1 {print $6}' two/thread.prv | head -n 2 | awk '{print int($1 / 100000 + 0.5)}' | xargs)" = "0 10" ] ||
 	fail "the second thread does not start 1 ms after the first one: $(cat two/thread.prv)"
 
+# ---- --append: two measurements in one table, which the emulator takes ----
+ends=(--append both)
+for _ in first last; do
+	run -n 1 "$sync" "${ends[@]}" : -n 1 "${ahead[@]}" "${ends[@]}" : -n 1 "${behind[@]}" "${ends[@]}" >stdout 2>stderr ||
+		fail "--append: status $?: $(cat stderr)"
+done
+cat both/clock-offsets.txt stdout
+python3 - "$(hostname)" <<'END' || failed=1
+import sys
+rows = [line.split() for line in open("both/clock-offsets.txt")][1:]
+true = {sys.argv[1].split(".")[0]: 0, "node2": -5000 * 10**9, "node3": 7 * 10**9}
+assert [row[1] for row in rows] == list(true), rows
+for rank, host, median, mean, deviation, begin, end, offset_end, bound in rows:
+    assert int(begin) < int(end) and 0 <= int(bound) < 100000, (host, begin, end, bound)
+    for offset in int(median), int(offset_end):
+        assert abs(offset - true[host]) <= int(bound), (host, offset, bound)
+END
+sed -i '/node3/d' both/clock-offsets.txt
+"$emu" -q -c both/clock-offsets.txt two || fail "a table of nine columns: status $?"
+run -n 1 "${ahead[@]}" "${ends[@]}" >stdout 2>stderr && fail "another reference was accepted"
+grep -q 'relative to' stderr || fail "another reference: $(cat stderr)"
+
 # ---- drift, the samples, other places ----
 drift=(-d 3 -w 0.05)
 run -n 1 "$sync" "${drift[@]}" -o deep/er/drift : -n 1 "${ahead[@]}" "${drift[@]}" 2>stderr ||
@@ -71,7 +93,7 @@ OVNI_TRACEDIR=elsewhere "$sync" -v -n 3 >stdout 2>stderr || fail "alone: status 
 grep -q 'one process a node' stderr && [ -s elsewhere/clock-offsets.txt ] || fail "alone: $(cat stderr)"
 
 # ---- mistakes ----
-for options in '-n 0' '-d x' '-w -1' 'extra' '--no-such'; do
+for options in '-a x -o y' '-n 0' '-d x' '-w -1' 'extra' '--no-such'; do
 	# shellcheck disable=SC2086 # two words on purpose
 	"$sync" $options >/dev/null 2>stderr
 	status=$?

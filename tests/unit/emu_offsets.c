@@ -32,6 +32,10 @@ static const struct sample {
 	{"an_empty_line_is_skipped", HEAD "\n0 a 3 0 0\n\n1 b 4 0 0\n", 0, {3, 3, 4, 0}},
 	{"a_line_of_blanks_ends_the_table", HEAD "0 a 3 0 0\n  \n1 zzz 4 0 0\n", 0, {3, 3, 0, 0}},
 	{"the_first_line_is_not_read", "0 zzz 3 0 0\n0 a 3 0 0\n", 0, {3, 3, 0, 0}},
+	{"a_drift_of_1000_ppm", HEAD "0 a 5 0 0 0 1000 6 9\n", 0, {5, 5, 0, 0}},
+	{"a_drift_of_more", HEAD "0 a 5 0 0 0 999 6 9\n", -1, {0}},
+	{"a_drift_out_of_range", HEAD "0 a 5 0 0 0 99999999999999999999 6 9\n", 0, {5, 5, 0, 0}},
+	{"ten_columns_are_five", HEAD "0 a 5 0 0 0 999 6 9 0\n", 0, {5, 5, 0, 0}},
 	{"empty", "", -1, {0}},
 	{"no_rows", HEAD, -1, {0}},
 	{"too_few_fields", HEAD "0 a 3 0\n", -1, {0}},
@@ -60,16 +64,59 @@ static void tables_are_read_or_refused(void **state)
 
 		print_message("  %s\n", s->name);
 		assert_non_null(file);
-		assert_int_equal(offsets_parse(&sys, file, s->name) < 0 ? -1 : 0, s->want);
+		assert_int_equal(offsets_parse(&sys, file, s->name, true) < 0 ? -1 : 0, s->want);
 		for (int l = 0; s->want == 0 && l < 4; l++)
-			assert_int_equal(looms[l].offset, s->offsets[l]);
+			assert_int_equal(looms[l].clock.offset, s->offsets[l]);
 		fclose(file);
 	}
+}
+
+/* A clock that runs 50 ppm too fast for 10 minutes, measured at both ends. */
+static void a_drift_is_corrected_linearly(void **state)
+{
+	char text[] = HEAD "1 b 1000000 0 0 5000000 600005000000 -29000000 900\n"
+			   "2 c 7 0 0 5 5 9 900\n";
+	struct loom looms[2] = {{.name = (char *)(uintptr_t) "b.x"},
+				{.name = (char *)(uintptr_t) "c"}};
+	struct system sys = {.looms = looms, .nlooms = 2};
+	FILE *file = fmemopen(text, strlen(text), "r");
+	const struct clock_fix *fix = &looms[0].clock;
+	int64_t fixed, last = INT64_MIN;
+
+	(void)state;
+	assert_non_null(file);
+	assert_int_equal(offsets_parse(&sys, file, "drift", true), 0);
+	for (int64_t clock = -1000000000; clock < INT64_C(700000000000); clock += 999983) {
+		/* true: +1 ms at 5 ms, and 50 ns less in each ms */
+		double truth = (double)clock + 1e6 - 50e-6 * (double)(clock - 5000000);
+
+		assert_true(clock_fix(fix, clock, &fixed));
+		assert_true((double)fixed <= truth + 0.01 && (double)fixed > truth - 1.01);
+		assert_true(fixed >= last);
+		last = fixed;
+	}
+	for (int64_t clock = 600004999000; clock < INT64_C(600005001000); clock++) {
+		assert_true(clock_fix(fix, clock, &fixed));
+		assert_true(fixed >= last || clock == 600004999000);
+		last = fixed;
+	}
+	assert_true(clock_fix(fix, INT64_MAX / 2, &fixed));
+	assert_false(clock_fix(&(struct clock_fix){.offset = 1}, INT64_MAX, &fixed));
+	assert_false(clock_fix(&(struct clock_fix){.drift = 1, .length = 1000}, INT64_MAX, &fixed));
+	assert_int_equal(looms[1].clock.length, 0); /* measured once */
+	/* the reference uses five columns */
+	rewind(file);
+	looms[0].has_offset = looms[1].has_offset = false;
+	assert_int_equal(offsets_parse(&sys, file, "drift", false), 0);
+	assert_int_equal(fix->length, 0);
+	assert_int_equal(fix->offset, 1000000);
+	fclose(file);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_drift_is_corrected_linearly),
 		cmocka_unit_test(tables_are_read_or_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

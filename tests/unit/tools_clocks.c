@@ -85,6 +85,38 @@ static void rows_are_as_the_emulator_reads_them(void **state)
 	free(text);
 }
 
+static void a_row_of_two_measurements_is_read_again(void **state)
+{
+	struct clock_offset first = {.median = -1000000,
+				     .mean = -1e6,
+				     .deviation = 12.5,
+				     .bound = 900,
+				     .clock = 1000001000000};
+	struct clock_offset last = {.median = -1000123, .bound = 700, .clock = 1000601000000};
+	struct clock_row row, again;
+	char *text;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	assert_non_null(out);
+	clock_row_add(&row, true, 1, "n2.cluster.org", &first);
+	assert_int_equal(row.end, row.first.clock);
+	clock_row_add(&row, false, 7, "n2.cluster.org", &last);
+	clock_print_long_row(out, &row);
+	fclose(out);
+	assert_true(clock_read_long_row(text, &again));
+	assert_int_equal(again.rank, 1);
+	assert_string_equal(again.host, "n2");
+	assert_int_equal(again.first.median, -1000000);
+	assert_int_equal(again.first.clock, 1000001000000);
+	assert_int_equal(again.end, 1000601000000);
+	assert_int_equal(again.offset_end, -1000123);
+	assert_int_equal(again.bound, 900); /* the larger one */
+	assert_false(clock_read_long_row("1 n2 -1000000 -1000000.0 12.5\n", &again));
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -93,6 +125,7 @@ int main(void)
 		cmocka_unit_test(the_median_is_element_n_2_of_the_sorted),
 		cmocka_unit_test(one_sample_has_no_deviation),
 		cmocka_unit_test(large_offsets_keep_their_deviation),
+		cmocka_unit_test(a_row_of_two_measurements_is_read_again),
 		cmocka_unit_test(rows_are_as_the_emulator_reads_them),
 	};
 

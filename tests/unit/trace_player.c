@@ -67,7 +67,7 @@ static struct node plain_remove(struct heap *h)
 
 static struct stream streams[STREAMS_MAX];
 static struct kit_bytes bytes[STREAMS_MAX];
-static int64_t offsets[STREAMS_MAX];
+static struct clock_fix fixes[STREAMS_MAX];
 static int64_t clocks[STREAMS_MAX][64];
 static size_t counts[STREAMS_MAX];
 
@@ -79,11 +79,11 @@ static void make(size_t nstreams, int64_t step, bool jumps)
 		int64_t clock = (int64_t)kit_random((uint64_t)step + 3);
 
 		counts[i] = kit_random(8) ? kit_random(64) : 0;
-		offsets[i] = (int64_t)kit_random(7) - 3;
+		fixes[i].offset = (int64_t)kit_random(7) - 3;
 		bytes[i].size = 0;
 		kit_header(&bytes[i]);
-		if (clock + offsets[i] < 0)
-			clock -= offsets[i];
+		if (clock + fixes[i].offset < 0)
+			clock -= fixes[i].offset;
 		for (size_t k = 0; k < counts[i]; k++) {
 			clocks[i][k] = clock;
 			kit_event(&bytes[i], "OB.", clock, &k, kit_random(2) ? 8 : 0);
@@ -96,7 +96,7 @@ static void make(size_t nstreams, int64_t step, bool jumps)
 }
 
 /* Plays them, and the same by the plain heap; both must agree on every event. */
-static void compare(size_t nstreams, const int64_t *offset, bool unordered)
+static void compare(size_t nstreams, const struct clock_fix *fix, bool unordered)
 {
 	static struct heap heap;
 	struct player player;
@@ -106,15 +106,15 @@ static void compare(size_t nstreams, const int64_t *offset, bool unordered)
 	for (size_t i = 0; i < nstreams; i++) {
 		total += counts[i];
 		if (counts[i])
-			plain_insert(&heap, clocks[i][at[i]++] + (offset ? offset[i] : 0), i);
+			plain_insert(&heap, clocks[i][at[i]++] + (fix ? fix[i].offset : 0), i);
 	}
-	assert_int_equal(player_open(&player, streams, nstreams, offset, unordered), 0);
+	assert_int_equal(player_open(&player, streams, nstreams, fix, unordered), 0);
 	for (;; events++) {
 		struct node want;
 		int more = player_step(&player);
 
 		if (last != SIZE_MAX && at[last] < counts[last]) {
-			plain_insert(&heap, clocks[last][at[last]] + (offset ? offset[last] : 0),
+			plain_insert(&heap, clocks[last][at[last]] + (fix ? fix[last].offset : 0),
 				     last);
 			at[last]++;
 		}
@@ -125,7 +125,7 @@ static void compare(size_t nstreams, const int64_t *offset, bool unordered)
 		assert_true(player.clock == want.clock);
 		assert_int_equal(player.current, want.stream);
 		assert_true(streams[player.current].ev.clock +
-				    (offset ? offset[player.current] : 0) ==
+				    (fix ? fix[player.current].offset : 0) ==
 			    want.clock);
 		last = want.stream;
 	}
@@ -144,7 +144,7 @@ static void the_order_is_that_of_the_plain_heap(void **state)
 		size_t nstreams = 1 + kit_random(round < 200 ? 20 : STREAMS_MAX);
 
 		make(nstreams, steps[round % COUNT(steps)], false);
-		compare(nstreams, round % 2 ? offsets : NULL, false);
+		compare(nstreams, round % 2 ? fixes : NULL, false);
 	}
 	/* every number of streams in which the shape of the heap changes */
 	for (size_t nstreams = 1; nstreams <= 70; nstreams++) {
@@ -256,7 +256,8 @@ static void clocks_that_go_backwards_are_an_error(void **state)
 
 static void a_first_clock_below_zero_is_an_error(void **state)
 {
-	static const int64_t list[] = {3, END, -1}, offset[] = {0, 1}, back[] = {0, -2};
+	static const int64_t list[] = {3, END, -1};
+	static const struct clock_fix offset[] = {{0}, {1}}, back[] = {{0}, {-2}};
 	static const int64_t low[] = {1, END, 1};
 	struct player player;
 
@@ -284,7 +285,8 @@ static void a_first_clock_below_zero_is_an_error(void **state)
 
 static void a_clock_beyond_its_range_is_an_error(void **state)
 {
-	static const int64_t list[] = {INT64_MAX - 1, INT64_MAX}, offset[] = {1};
+	static const int64_t list[] = {INT64_MAX - 1, INT64_MAX};
+	static const struct clock_fix offset[] = {{1}};
 	struct player player;
 
 	(void)state;
@@ -341,7 +343,7 @@ static void streams_that_start_an_hour_apart_do_not_pass_the_gate(void **state)
 	for (size_t i = 0; i < COUNT(gates); i++) {
 		/* the stream without events between them has no part in it */
 		int64_t list[] = {gates[i].first, END, END, gates[i].second};
-		int64_t offset[] = {0, INT64_MAX, gates[i].offset};
+		struct clock_fix offset[] = {{0}, {INT64_MAX}, {gates[i].offset}};
 		struct player player;
 
 		make_streams(list, COUNT(list));

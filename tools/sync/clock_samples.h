@@ -14,6 +14,7 @@
 #ifndef TOOLS_SYNC_CLOCK_SAMPLES_H
 #define TOOLS_SYNC_CLOCK_SAMPLES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,12 +22,14 @@
 struct clock_sample {
 	int64_t delta; /* ns to add to the other clock to have ours */
 	int64_t bound; /* ns: greatest error of delta */
+	int64_t clock; /* the reading of the other clock, ns */
 };
 
 struct clock_offset {
 	int64_t median;		/* of the deltas: element n/2 of the sorted ones, ns */
 	double mean, deviation; /* ns; divisor n - 1, 0 for one sample */
 	int64_t bound;		/* of the median, ns */
+	int64_t clock;		/* reading of the other clock in the sample of the median, ns */
 };
 
 /* The sample of one exchange: `before` and `after` of our clock, `other` of the other one. */
@@ -45,5 +48,24 @@ size_t clock_host_length(const char *name);
 /* The line of titles, and one row. */
 void clock_print_titles(FILE *out);
 void clock_print_row(FILE *out, int rank, const char *host, const struct clock_offset *offset);
+
+/*
+ * A table with two measurements: the columns above of the first one, and four more. The clock of
+ * the host at the first and the last measurement, the offset of the last, and the larger bound.
+ */
+struct clock_row {
+	int rank;
+	char host[256]; /* up to its first dot */
+	struct clock_offset first;
+	int64_t end, offset_end, bound; /* ns; end: a clock of the host */
+};
+
+/* Adds the measurement of a host: its first row, or the end of the row that it has. */
+void clock_row_add(struct clock_row *row, bool is_new, int rank, const char *host,
+		   const struct clock_offset *offset);
+void clock_print_long_titles(FILE *out);
+void clock_print_long_row(FILE *out, const struct clock_row *row);
+/* Reads a line of such a table. False if it is none: another number of columns, no numbers. */
+bool clock_read_long_row(const char *line, struct clock_row *row);
 
 #endif

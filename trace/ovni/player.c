@@ -184,7 +184,7 @@ static int overflows(struct player *player, uint32_t index)
 	log_error("%s: clock %lld at byte %llu is out of range with the offset %lld",
 		  stream_name(stream), (long long)stream->ev.clock,
 		  (unsigned long long)stream_offset(stream),
-		  player->offsets ? (long long)player->offsets[index] : 0);
+		  player->fixes ? (long long)player->fixes[index].offset : 0);
 	return -EOVERFLOW;
 }
 
@@ -211,6 +211,13 @@ static int backwards(struct player *player, uint32_t index, int64_t before, int6
 	return -EINVAL;
 }
 
+/* The corrected clock of the present event of a stream. False if it is out of range. */
+static inline bool fixed(const struct player *player, uint32_t index, int64_t *clock)
+{
+	*clock = player->streams[index].ev.clock;
+	return !player->fixes || clock_fix(&player->fixes[index], *clock, clock);
+}
+
 /*
  * Advances a stream with the corrected clock `before`. Returns 1 with the new one in *clock, 0 at
  * the end of the stream, or -errno after a message.
@@ -219,12 +226,11 @@ static inline __attribute__((always_inline)) int advance(struct player *player, 
 							 int64_t before, int64_t *clock)
 {
 	struct stream *stream = &player->streams[index];
-	int64_t offset = player->offsets ? player->offsets[index] : 0;
 	int more = stream_step(stream);
 
 	if (__builtin_expect(more <= 0, 0))
 		return more < 0 ? fail(player, index, more) : 0;
-	if (__builtin_add_overflow(stream->ev.clock, offset, clock))
+	if (!fixed(player, index, clock))
 		return overflows(player, index);
 	if (__builtin_expect(*clock < before, 0)) {
 		int err = backwards(player, index, before, *clock);
@@ -236,7 +242,7 @@ static inline __attribute__((always_inline)) int advance(struct player *player, 
 }
 
 int player_open(struct player *player, struct stream *streams, size_t nstreams,
-		const int64_t *offsets, bool unordered)
+		const struct clock_fix *fixes, bool unordered)
 {
 	size_t nodes = NODES_ALIGN / sizeof(*player->clocks);
 	int64_t clock;
@@ -244,7 +250,7 @@ int player_open(struct player *player, struct stream *streams, size_t nstreams,
 
 	memset(player, 0, sizeof(*player));
 	player->streams = streams;
-	player->offsets = offsets;
+	player->fixes = fixes;
 	player->nstreams = nstreams;
 	player->unordered = unordered;
 	/* node 0 is unused; comparisons need both children of every node */
@@ -294,8 +300,8 @@ int player_gate(const struct player *player)
 		uint64_t away;
 
 		if (stream->ev.size == 0)
-			continue; /* no events */
-		clock = stream->ev.clock + (player->offsets ? player->offsets[i] : 0);
+			continue;			  /* no events */
+		(void)fixed(player, (uint32_t)i, &clock); /* player_open() has refused a failure */
 		if (!first) {
 			first = stream;
 			t0 = clock;

@@ -2,11 +2,11 @@
 /*
  * player: merges all streams of a trace in the order of their corrected clocks.
  *
- * In: open streams and an offset for each; out: one event at a time. Memory: one node of the heap
- * per stream. Invariant: events with equal clocks leave in the order of the heap of the
- * specification, which is visible in the output: insertion moves a node up while it is strictly
- * lower, removal moves the last node down to the strictly lowest child.
- * Specification: emulator.md 6.
+ * In: open streams and the correction of the clock of each; out: one event at a time. Memory: one
+ * node of the heap per stream. Invariant: events with equal clocks leave in the order of the heap
+ * of the specification, which is visible in the output: insertion moves a node up while it is
+ * strictly lower, removal moves the last node down to the strictly lowest child. Specification:
+ * emulator.md 6.
  */
 #ifndef TRACE_OVNI_PLAYER_H
 #define TRACE_OVNI_PLAYER_H
@@ -15,14 +15,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trace/ovni/clock_fix.h"
 #include "trace/ovni/stream.h"
 
 struct player {
-	struct stream *streams; /* sorted; owned by the caller */
-	const int64_t *offsets; /* ns per stream, NULL for none; owned by the caller */
+	struct stream *streams;	       /* sorted; owned by the caller */
+	const struct clock_fix *fixes; /* per stream, NULL for none; owned by the caller */
 	size_t nstreams;
 	/* the heap: node 1 is the root; unused nodes have the highest clock */
-	int64_t *clocks; /* corrected: clock of the event + offset of the stream */
+	int64_t *clocks; /* corrected by the fix of the stream */
 	uint32_t *heap;	 /* index of the stream */
 	size_t n;
 	unsigned levels;    /* below the root */
@@ -46,7 +47,7 @@ struct player {
  * below 0 unless `unordered`, or -ENOMEM. After a failure there is nothing to close.
  */
 int player_open(struct player *player, struct stream *streams, size_t nstreams,
-		const int64_t *offsets, bool unordered) __attribute__((warn_unused_result));
+		const struct clock_fix *fixes, bool unordered) __attribute__((warn_unused_result));
 void player_close(struct player *player); /* leaves the streams open */
 
 /*

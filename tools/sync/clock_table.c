@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: MIT */
+/* clock_table: see clock_table.h. */
+#include "tools/sync/clock_table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tools/sync/clock_samples.h"
+#include "trace/base/array.h"
+#include "trace/base/status.h"
+#include "trace/base/files/input.h"
+#include "trace/base/log.h"
+#include "trace/base/text.h"
+
+#define WARM_UP	  20	 /* samples, at most as many as are taken */
+#define TRIES	  8	 /* exchanges of which one sample is the quickest */
+#define NAP_NS	  500000 /* between two polls of a waiting rank */
+#define HOST_SIZE 256
+
+enum tag { TAG_BEGIN = 1, TAG_PING, TAG_PONG };
+
+static int64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+static void nap(double seconds)
+{
+	struct timespec t = {.tv_sec = (time_t)seconds};
+
+	t.tv_nsec = (long)((seconds - (double)t.tv_sec) * 1e9);
+	while (nanosleep(&t, &t) < 0 && errno == EINTR)
+		;
+}
+
+/* ---- both ends of an exchange ---- */
+
+/* Answers rank 0 with our clock until it ends the measurement. */
+static void answer(void)
+{
+	for (;;) {
+		int64_t exchanges, clock;
+		int there = 0;
+
+		/* A poll inside MPI would take a CPU from the measured ranks. */
+		while (MPI_Iprobe(0, TAG_BEGIN, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE), !there)
+			nap(NAP_NS / 1e9);
+		MPI_Recv(&exchanges, 1, MPI_INT64_T, 0, TAG_BEGIN, MPI_COMM_WORLD,
+			 MPI_STATUS_IGNORE);
+		if (!exchanges)
+			return;
+		while (exchanges--) {
+			MPI_Recv(NULL, 0, MPI_BYTE, 0, TAG_PING, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			clock = now();
+			MPI_Send(&clock, 1, MPI_INT64_T, 0, TAG_PONG, MPI_COMM_WORLD);
+		}
+	}
+}
+
+static struct clock_sample exchange(int rank)
+{
+	int64_t before = now(), other;
+
+	MPI_Send(NULL, 0, MPI_BYTE, rank, TAG_PING, MPI_COMM_WORLD);
+	MPI_Recv(&other, 1, MPI_INT64_T, rank, TAG_PONG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	return clock_exchange(before, other, now());
+}
+
+static struct clock_sample sample(int rank)
+{
+	struct clock_sample best = exchange(rank);
+
+	for (int i = 1; i < TRIES; i++)
+		best = clock_better(best, exchange(rank));
+	return best;
+}
+
+/* Measures the clock of a rank; `samples` has room for request->samples. */
+static struct clock_offset measure(const struct clock_request *request, int rank, const char *host,
+				   struct clock_sample *samples)
+{
+	int n = (int)request->samples, warm_up = n < WARM_UP ? n : WARM_UP;
+	int64_t exchanges = (int64_t)(warm_up + n) * TRIES;
+
+	if (!rank)
+		return (struct clock_offset){.clock = now()};
+	MPI_Send(&exchanges, 1, MPI_INT64_T, rank, TAG_BEGIN, MPI_COMM_WORLD);
+	for (int i = 0; i < warm_up; i++)
+		(void)sample(rank);
+	for (int i = 0; i < n; i++)
+		samples[i] = sample(rank);
+	for (int i = 0; request->verbose && i < n; i++)
+		printf("%s sample %d: offset %" PRIi64 " ns, error at most %" PRIi64 " ns\n", host,
+		       i, samples[i].delta, samples[i].bound);
+	return clock_sum_up(samples, (size_t)n);
+}
+
+/* ---- the output, in rank 0 ---- */
+
+struct table {
+	char *path, *temporary;
+	FILE *out;
+};
+
+static int make_parents(const char *path)
+{
+	char *copy = strdup(path);
+	int err = 0;
+
+	if (!copy)
+		return -ENOMEM;
+	for (char *at = copy; *at; at++) {
+		if (*at != '/' || at == copy)
+			continue;
+		*at = '\0';
+		if (mkdir(copy, 0755) && errno != EEXIST) {
+			err = -errno;
+			break;
+		}
+		*at = '/';
+	}
+	free(copy);
+	return err;
+}
+
+/* Opens the new table beside its final name. Returns 0, or -errno after a message. */
+static int table_open(struct table *table, const struct clock_request *request)
+{
+	const char *dir = request->append ? request->append : getenv("OVNI_TRACEDIR");
+	int err = -ENOMEM, fd;
+
+	table->path = request->output ? strdup(request->output)
+				      : xasprintf("%s/" CLOCK_TABLE, dir && *dir ? dir : "ovni");
+	if (!table->path)
+		goto out;
+	table->temporary = xasprintf("%s.%ld", table->path, (long)getpid());
+	if (!table->temporary)
+		goto out;
+	err = make_parents(table->path);
+	if (err)
+		goto out;
+	fd = open(table->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	table->out = fd < 0 ? NULL : fdopen(fd, "w");
+	err = table->out ? 0 : -errno;
+out:
+	if (err)
+		log_error("cannot write '%s': %s", table->path ? table->path : CLOCK_TABLE,
+			  strerror(-err));
+	return err;
+}
+
+/* Renames the complete table to its final name. Returns 0 or -errno without a message. */
+static int table_finish(struct table *table)
+{
+	int err = ferror(table->out) ? -EIO : 0;
+
+	if (fclose(table->out) && !err)
+		err = -errno;
+	table->out = NULL;
+	if (err)
+		return err;
+	return rename(table->temporary, table->path) ? -errno : 0;
+}
+
+/* Ends the table; after an error (`err`) it is removed. */
+static int table_close(struct table *table, int err)
+{
+	if (table->out && !err) {
+		err = table_finish(table);
+		if (err)
+			log_error("cannot write '%s': %s", table->path, strerror(-err));
+		if (err)
+			unlink(table->temporary);
+	} else if (table->out) {
+		fclose(table->out);
+		unlink(table->temporary);
+	}
+	free(table->path);
+	free(table->temporary);
+	return err;
+}
+
+/* ---- rank 0 ---- */
+
+/* The first rank on the host of `rank`, which stands for the host. -EINVAL, after a message, if two
+ * hosts have the same name for the emulator. */
+static int first_of_host(char (*hosts)[HOST_SIZE], int rank)
+{
+	size_t length = clock_host_length(hosts[rank]);
+
+	for (int i = 0; i < rank; i++) {
+		if (clock_host_length(hosts[i]) != length || memcmp(hosts[i], hosts[rank], length))
+			continue;
+		if (strcmp(hosts[i], hosts[rank]) == 0)
+			return i;
+		log_error("the hosts %s and %s have the same name up to the first dot: the table "
+			  "of clock offsets needs different ones",
+			  hosts[i], hosts[rank]);
+		return -EINVAL;
+	}
+	return rank;
+}
+
+static int write_table(const struct clock_request *request, FILE *out, char (*hosts)[HOST_SIZE],
+		       int n, struct clock_sample *samples)
+{
+	clock_print_titles(out);
+	for (int rank = 0; rank < n; rank++) {
+		struct clock_offset offset;
+
+		if (first_of_host(hosts, rank) != rank)
+			continue;
+		offset = measure(request, rank, hosts[rank], samples);
+		clock_print_row(out, rank, hosts[rank], &offset);
+	}
+	return 0;
+}
+
+/* ---- a table with two measurements ---- */
+
+struct rows {
+	struct clock_row *list;
+	size_t n;
+};
+
+static int read_rows(struct rows *rows, FILE *file, const char *path)
+{
+	char line[1024];
+
+	for (unsigned number = 1; fgets(line, sizeof(line), file); number++) {
+		struct clock_row *row;
+
+		if (number == 1)
+			continue; /* titles */
+		row = ARRAY_ADD(rows->list, rows->n);
+		if (!row)
+			return log_no_memory("for the rows of '%s'", path);
+		if (!clock_read_long_row(line, row)) {
+			log_error("%s: line %u: not a row of ovni-sync --append: remove the table, "
+				  "or choose another directory",
+				  path, number);
+			return -EINVAL;
+		}
+	}
+	return ferror(file) ? -EIO : 0;
+}
+
+/* Reads the rows of the first measurement, if there was one. */
+static int load_rows(struct rows *rows, const char *path, const char *reference)
+{
+	int fd = input_open(AT_FDCWD, path, INPUT_TEXT_MAX, NULL), err;
+	FILE *file;
+
+	if (fd == -ENOENT)
+		return 0;
+	file = fd < 0 ? NULL : fdopen(fd, "r");
+	if (!file) {
+		err = fd < 0 ? fd : -errno;
+		log_error("cannot read '%s': %s", path, input_why(err, INPUT_TEXT_MAX));
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+	err = read_rows(rows, file, path);
+	fclose(file);
+	if (!err && rows->n &&
+	    (strlen(rows->list[0].host) != clock_host_length(reference) ||
+	     memcmp(rows->list[0].host, reference, clock_host_length(reference)))) {
+		log_error("%s: its offsets are relative to %s, and rank 0 is now on %s: start "
+			  "ovni-sync on the same nodes, in the same order",
+			  path, rows->list[0].host, reference);
+		err = -EINVAL;
+	}
+	return err;
+}
+
+static struct clock_row *row_of(struct rows *rows, const char *host)
+{
+	size_t length = clock_host_length(host);
+
+	for (size_t i = 0; i < rows->n; i++)
+		if (strlen(rows->list[i].host) == length &&
+		    !memcmp(rows->list[i].host, host, length))
+			return &rows->list[i];
+	return NULL;
+}
+
+static void add_up(struct clock_sum *sum, const struct clock_row *row)
+{
+	int64_t length = row->end - row->first.clock;
+	double drift = length > 0 ? fabs((double)(row->offset_end - row->first.median)) * 1e6 /
+					    (double)length
+				  : 0;
+
+	if (llabs(row->first.median) > sum->largest)
+		sum->largest = llabs(row->first.median);
+	if (row->bound > sum->bound)
+		sum->bound = row->bound;
+	if (drift > sum->drift)
+		sum->drift = drift;
+}
+
+/* --append: the first measurement makes the rows, the last one completes them. */
+static int write_long_table(const struct clock_request *request, struct table *table,
+			    char (*hosts)[HOST_SIZE], int n, struct clock_sample *samples,
+			    struct clock_sum *sum)
+{
+	struct rows rows = {0};
+	int err = load_rows(&rows, table->path, hosts[0]);
+
+	for (int rank = 0; !err && rank < n; rank++) {
+		struct clock_offset offset;
+		struct clock_row *row;
+		bool is_new;
+
+		if (first_of_host(hosts, rank) != rank)
+			continue;
+		offset = measure(request, rank, hosts[rank], samples);
+		row = row_of(&rows, hosts[rank]);
+		is_new = !row;
+		if (is_new)
+			row = ARRAY_ADD(rows.list, rows.n);
+		if (row)
+			clock_row_add(row, is_new, rank, hosts[rank], &offset);
+		else
+			err = log_no_memory("for the rows of '%s'", table->path);
+	}
+	if (!err)
+		clock_print_long_titles(table->out);
+	for (size_t i = 0; !err && i < rows.n; i++) {
+		clock_print_long_row(table->out, &rows.list[i]);
+		add_up(sum, &rows.list[i]);
+	}
+	free(rows.list);
+	return err;
+}
+
+/* -d: the offsets of all ranks, again and again. */
+static int write_drift(const struct clock_request *request, FILE *out, char (*hosts)[HOST_SIZE],
+		       int n, struct clock_sample *samples)
+{
+	fprintf(out, "%-20s", "wallclock");
+	for (int rank = 0; rank < n; rank++)
+		fprintf(out, " %-20s", hosts[rank]);
+	fputc('\n', out);
+	for (uint64_t i = 0; i < request->drift; i++) {
+		struct timespec t;
+
+		if (i)
+			nap(request->wait);
+		clock_gettime(CLOCK_REALTIME, &t);
+		fprintf(out, "%-20.6f", (double)t.tv_sec + (double)t.tv_nsec / 1e9);
+		for (int rank = 0; rank < n; rank++) {
+			struct clock_offset offset = measure(request, rank, hosts[rank], samples);
+
+			fprintf(out, " %-20" PRIi64, offset.median);
+		}
+		fputc('\n', out);
+		if (fflush(out))
+			return -errno;
+	}
+	return 0;
+}
+
+static int measure_all(const struct clock_request *request, struct table *table,
+		       char (*hosts)[HOST_SIZE], int n, struct clock_sample *samples,
+		       struct clock_sum *sum)
+{
+	int err;
+
+	for (int rank = 0; rank < n; rank++)
+		if (first_of_host(hosts, rank) < 0)
+			return -EINVAL;
+	err = table_open(table, request);
+	if (err)
+		return err;
+	if (request->append)
+		return write_long_table(request, table, hosts, n, samples, sum);
+	if (request->drift > 1)
+		return write_drift(request, table->out, hosts, n, samples);
+	return write_table(request, table->out, hosts, n, samples);
+}
+
+static int lead(const struct clock_request *request, char (*hosts)[HOST_SIZE], int n,
+		struct clock_sum *sum)
+{
+	struct clock_sample *samples = calloc((size_t)request->samples, sizeof(*samples));
+	struct table table = {0};
+	int err;
+
+	if (samples)
+		err = measure_all(request, &table, hosts, n, samples, sum);
+	else
+		err = log_no_memory("for %d samples", (int)request->samples);
+	for (int rank = 1; rank < n; rank++) {
+		int64_t end = 0; /* exchanges */
+
+		MPI_Send(&end, 1, MPI_INT64_T, rank, TAG_BEGIN, MPI_COMM_WORLD);
+	}
+	free(samples);
+	return table_close(&table, err);
+}
+
+int clock_table_measure(const struct clock_request *request, struct clock_sum *sum)
+{
+	char host[HOST_SIZE] = "", (*hosts)[HOST_SIZE] = NULL;
+	struct clock_sum unwanted;
+	int rank, n, err = 0;
+
+	sum = sum ? sum : &unwanted;
+	*sum = (struct clock_sum){0};
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &n);
+	gethostname(host, sizeof(host) - 1);
+	if (rank == 0)
+		hosts = calloc((size_t)n, sizeof(*hosts));
+	if (rank == 0 && !hosts) {
+		log_no_memory("for the names of %d hosts", n);
+		MPI_Abort(MPI_COMM_WORLD, STATUS_FAILED);
+		return -ENOMEM; /* not reached: MPI_Abort() is not declared noreturn */
+	}
+	MPI_Gather(host, sizeof(host), MPI_CHAR, hosts, sizeof(host), MPI_CHAR, 0, MPI_COMM_WORLD);
+	if (rank == 0)
+		err = lead(request, hosts, n, sum);
+	else
+		answer();
+	free(hosts);
+	MPI_Bcast(&err, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	return err;
+}
