@@ -434,7 +434,11 @@ int main(int argc, char **argv)
 	t0 = clock_now();
 	window_edge_read(&begin_edge, "/proc", m.ncpus);
 	const struct state_times_options times = {
-		.t0 = t0, .npossible = m.ncpus, .cpus = cpus, .ncpus = m.ncpus};
+		.t0 = t0,
+		.npossible = m.ncpus,
+		.cpus = cpus,
+		.ncpus = m.ncpus,
+		.ended_most = TIME_STATS_ENDED_MAX};
 	const struct sink_options options = {
 		.plan = {.info = {.loom = "many",
 				  .kernel = "none",

@@ -755,6 +755,32 @@ static void a_name_that_changes_without_end_is_counted(void **state)
 
 #define WITH_PROC(name) cmocka_unit_test_setup_teardown(name, make_proc, remove_proc)
 
+/* A rotation: what no trace mentions is forgotten, what one mentions stays. */
+static void names_do_not_add_up(void **state)
+{
+	static const char stays[RECORD_COMM_SIZE] = "stays", goes[RECORD_COMM_SIZE] = "goes";
+	struct names names[4];
+	struct json *doc = json_new_object();
+
+	(void)state;
+	assert_non_null(doc);
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(names_init(&names[i], NULL, NULL), 0);
+	names_add(&names[0], 7, stays);
+	names_add(&names[0], 8, goes);
+	for (size_t i = 1; i < 4; i++) {
+		names_copy(&names[i], &names[i - 1]);
+		names_mention(&names[i], 7);
+	}
+	names_mention(&names[3], 8);
+	names_put(&names[3], json_put_object(doc, "names"));
+	assert_text(doc, "names.7", "stays");
+	assert_null(json_get(doc, "names.8"));
+	for (size_t i = 0; i < 4; i++)
+		names_fini(&names[i]);
+	json_free(doc);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -774,6 +800,7 @@ int main(void)
 		WITH_PROC(names_of_those_without_a_stream_are_looked_up),
 		WITH_PROC(facts_of_a_process_are_freed_with_it),
 		cmocka_unit_test(a_name_that_changes_without_end_is_counted),
+		cmocka_unit_test(names_do_not_add_up),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,6 +34,7 @@ static struct time_stats play(struct machine *m, bool no_switches)
 	struct time_stats stats, middle;
 	struct state_times_options options = {.t0 = m->t0,
 					      .npossible = m->options.cpus,
+					      .ended_most = TIME_STATS_ENDED_MAX,
 					      .cpu_list = m->options.some_cpus,
 					      .some_threads = m->options.unwanted,
 					      .no_switches = no_switches};
@@ -379,6 +380,43 @@ static void without_switches_all_is_unknown(void **state)
 	}
 }
 
+static int longest_first(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? 1 : x > y ? -1 : 0;
+}
+
+static void those_that_ran_longest_are_listed(void **state)
+{
+	enum { ENDED = 10000, MOST = 300 };
+	static uint64_t ran[ENDED], listed[MOST];
+	struct time_stats stats = {0};
+	uint64_t random = 1, sum = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < ENDED; i++) {
+		struct thread_stats thread = {.tid = i + 1};
+
+		random = random * 6364136223846793005 + 1442695040888963407;
+		thread.times.active_ns = ran[i] = random >> 40;
+		sum += ran[i];
+		time_stats_add_ended(&stats, &thread, MOST);
+	}
+	assert_int_equal(stats.nthreads, MOST);
+	assert_int_equal(stats.unlisted.threads, ENDED - MOST);
+	for (unsigned i = 0; i < MOST; i++) {
+		listed[i] = stats.threads[i].times.active_ns;
+		assert_int_equal(listed[i], ran[stats.threads[i].tid - 1]);
+		sum -= listed[i];
+	}
+	assert_int_equal(stats.unlisted.active_ns, sum);
+	qsort(ran, ENDED, sizeof(*ran), longest_first);
+	qsort(listed, MOST, sizeof(*listed), longest_first);
+	assert_memory_equal(ran, listed, sizeof(listed));
+	time_stats_free(&stats);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -389,6 +427,7 @@ int main(void)
 		cmocka_unit_test(every_nanosecond_is_counted_once),
 		cmocka_unit_test(reports_and_statistics_are_the_same),
 		cmocka_unit_test(without_switches_all_is_unknown),
+		cmocka_unit_test(those_that_ran_longest_are_listed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

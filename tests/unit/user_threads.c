@@ -55,8 +55,8 @@ static unsigned pages(void)
 {
 	unsigned n = 0;
 
-	for (size_t i = 0; i < kit.threads->npages; i++)
-		n += kit.threads->pages[i] != NULL;
+	for (size_t number = 0; id_page_next(&kit.threads->pages, &number); number++)
+		n++;
 	return n;
 }
 
@@ -327,6 +327,34 @@ static size_t in_use(void)
 	return info.uordblks + info.hblkhd;
 }
 
+/* Threads that stay, each among 5,000 that have ended. */
+static void a_thread_that_stays_needs_little(void **state)
+{
+	const size_t stays = 200, bytes = sizeof(struct task_page) + sizeof(struct id_group);
+	uint32_t id = 0, last = 0;
+	size_t before, most;
+
+	(void)state;
+	open_kit();
+	before = in_use();
+	for (size_t i = 0; i < stays * 5000; i++) {
+		struct task *task = threads_task(kit.threads, ++last);
+
+		assert_non_null(task);
+		threads_use(kit.threads, task, last, last, last);
+		if (i % 5000)
+			threads_release(kit.threads, task);
+	}
+	most = before + stays * (bytes + 64);
+	print_message("  %zu bytes, at most %zu\n", in_use(), most);
+	assert_true(in_use() <= most);
+	assert_int_equal(kit.threads->known, stays);
+	for (size_t i = 0; i < stays; i++)
+		assert_int_equal(threads_next(kit.threads, &id)->id, i * 5000 + 1);
+	assert_null(threads_next(kit.threads, &id));
+	kit_close(&kit, 2000);
+}
+
 /*
  * 24 hours on a machine that starts three short-lived processes every two seconds, with
  * tids up to 4000 used again and again, beside two threads that work all the time.
@@ -385,6 +413,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_page_goes_when_its_tasks_are_dead),
+		cmocka_unit_test(a_thread_that_stays_needs_little),
 		cmocka_unit_test(an_id_may_be_as_large_as_it_likes),
 		cmocka_unit_test(a_stream_that_ends_soon_is_stored_in_one_go),
 		cmocka_unit_test(the_first_stream_is_there_first_and_finished_last),

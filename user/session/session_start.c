@@ -248,14 +248,17 @@ failed:
 
 static int open_times(struct recorder *r)
 {
+	const struct options *o = r->options;
+	bool several = o->rotate_ns || o->rotate_bytes || o->last_bytes;
 	const struct state_times_options options = {
 		.t0 = r->t0,
 		.npossible = r->bpf.npossible,
 		.cpus = r->drain.cpus,
 		.ncpus = r->drain.ncpus,
-		.cpu_list = r->options->cpu_list,
-		.some_threads = options_some_threads(r->options),
-		.no_switches = !(r->options->kinds & 1u << EVENT_SWITCH),
+		.ended_most = several ? TIME_STATS_ENDED_FEW : TIME_STATS_ENDED_MAX,
+		.cpu_list = o->cpu_list,
+		.some_threads = options_some_threads(o),
+		.no_switches = !(o->kinds & 1u << EVENT_SWITCH),
 	};
 
 	r->drain.times = state_times_new(&options);

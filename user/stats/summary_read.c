@@ -133,7 +133,7 @@ static void handle_dead(struct summary *summary, const struct task_summary *stat
 	thread.state.entered = 0;
 	line = summary_settle(&thread, summary->t0, summary->t1);
 	thread_times_add(&summary->dead_sums, &line.times);
-	time_stats_add(&summary->dead, &line);
+	time_stats_add_ended(&summary->dead, &line, TIME_STATS_ENDED_MAX);
 }
 
 int summary_fetch(struct summary *summary)
@@ -143,7 +143,10 @@ int summary_fetch(struct summary *summary)
 
 	while (!bpf_map_lookup_and_delete_elem(fd, NULL, &state)) {
 		handle_dead(summary, &state);
-		err = state.use == TIME_DEAD ? note_id(summary, state.id) : 0;
+		/* before the end, the next reading of the living comes later than this */
+		err = state.use == TIME_DEAD && summary->t1 != UINT64_MAX
+			      ? note_id(summary, state.id)
+			      : 0;
 		if (err)
 			return err;
 	}

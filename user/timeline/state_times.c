@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "trace/base/array.h"
+#include "trace/base/id_pages.h"
 #include "user/timeline/state_times.h"
 
-#define PAGE_TASKS  256
+#define PAGE_TASKS  8
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 /* One task, by the id of its records. Its times are complete up to `since`. */
@@ -43,12 +44,12 @@ struct cpu {
 struct state_times {
 	uint64_t t0, t1;
 	bool some_threads, no_switches;
-	bool incomplete; /* records were lost, or are not sent (-C) */
-	struct page **pages;
-	size_t npages;
-	struct cpu *cpus; /* by kernel number, ncpus of them */
+	bool incomplete;       /* records were lost, or are not sent (-C) */
+	struct id_pages pages; /* of struct page */
+	struct cpu *cpus;      /* by kernel number, ncpus of them */
 	unsigned ncpus;
 	struct time_stats ended;	/* threads that have ended, */
+	size_t ended_most;		/* at most so many, */
 	struct thread_times ended_sums; /* and the sum of the threads listed there */
 };
 
@@ -104,6 +105,39 @@ sum:
 	thread_times_add(&stats->unlisted, &thread->times);
 }
 
+/* Moves threads[i] down to its place in a heap, whose root ran shortest. */
+static void sift_down(struct thread_stats *threads, size_t n, size_t i)
+{
+	struct thread_stats moved = threads[i];
+
+	for (size_t child; (child = 2 * i + 1) < n; i = child) {
+		if (child + 1 < n &&
+		    threads[child + 1].times.active_ns < threads[child].times.active_ns)
+			child++;
+		if (moved.times.active_ns <= threads[child].times.active_ns)
+			break;
+		threads[i] = threads[child];
+	}
+	threads[i] = moved;
+}
+
+void time_stats_add_ended(struct time_stats *stats, const struct thread_stats *thread, size_t most)
+{
+	if (stats->nthreads < most) {
+		time_stats_add(stats, thread);
+		for (size_t i = most / 2; stats->nthreads == most && i-- > 0;)
+			sift_down(stats->threads, most, i);
+		return;
+	}
+	if (thread->times.active_ns <= stats->threads[0].times.active_ns) {
+		thread_times_add(&stats->unlisted, &thread->times);
+		return;
+	}
+	thread_times_add(&stats->unlisted, &stats->threads[0].times);
+	stats->threads[0] = *thread;
+	sift_down(stats->threads, most, 0);
+}
+
 void time_stats_free(struct time_stats *stats)
 {
 	free(stats->threads);
@@ -127,13 +161,9 @@ static bool in_window(const struct state_times *times, uint64_t clock)
 
 static struct task *find_task(const struct state_times *times, uint32_t id)
 {
-	size_t page = id / PAGE_TASKS;
-	struct task *task;
+	struct page *page = id_page(&times->pages, id / PAGE_TASKS);
 
-	if (!id || page >= times->npages || !times->pages[page])
-		return NULL;
-	task = &times->pages[page]->tasks[id % PAGE_TASKS];
-	return task->id ? task : NULL;
+	return id && page && page->tasks[id % PAGE_TASKS].id ? &page->tasks[id % PAGE_TASKS] : NULL;
 }
 
 /* The task with this id, which is not 0; a new one if there is none. NULL without memory. */
@@ -144,7 +174,7 @@ static struct task *get_task(struct state_times *times, uint32_t id, uint32_t pi
 
 	if (task)
 		return task;
-	page = ARRAY_PAGE(times->pages, times->npages, id / PAGE_TASKS);
+	page = id_page_make(&times->pages, id / PAGE_TASKS, sizeof(*page));
 	if (!page)
 		return NULL;
 	page->used++;
@@ -155,13 +185,12 @@ static struct task *get_task(struct state_times *times, uint32_t id, uint32_t pi
 
 static void release(struct state_times *times, struct task *task)
 {
-	size_t page = task->id / PAGE_TASKS;
+	size_t number = task->id / PAGE_TASKS;
+	struct page *page = id_page(&times->pages, number);
 
 	task->id = 0;
-	if (--times->pages[page]->used)
-		return;
-	free(times->pages[page]);
-	times->pages[page] = NULL;
+	if (!--page->used)
+		id_page_free(&times->pages, number);
 }
 
 /* ---- the times of a thread ---- */
@@ -292,7 +321,7 @@ static void list_ended(struct state_times *times, const struct task *task, uint6
 	settle(times, task, clock, &stats);
 	stats.alive = false; /* also of a thread that continues under another tid */
 	thread_times_add(&times->ended_sums, &stats.times);
-	time_stats_add(&times->ended, &stats);
+	time_stats_add_ended(&times->ended, &stats, times->ended_most);
 }
 
 /* A thread that is not the leader and calls exec() takes the leader's tid, and so another line. Its
@@ -607,6 +636,7 @@ struct state_times *state_times_new(const struct state_times_options *options)
 	times->some_threads = options->some_threads;
 	times->no_switches = options->no_switches;
 	times->incomplete = options->cpu_list;
+	times->ended_most = options->ended_most;
 	times->ncpus = options->npossible;
 	times->cpus = calloc(times->ncpus + 1, sizeof(*times->cpus));
 	if (!times->cpus) {
@@ -622,9 +652,7 @@ void state_times_free(struct state_times *times)
 {
 	if (!times)
 		return;
-	for (size_t page = 0; page < times->npages; page++)
-		free(times->pages[page]);
-	free(times->pages);
+	id_pages_free(&times->pages);
 	free(times->cpus);
 	time_stats_free(&times->ended);
 	free(times);
@@ -659,10 +687,11 @@ static int read_cpus(const struct state_times *times, uint64_t clock, struct tim
 static void read_tasks(const struct state_times *times, uint64_t clock, struct time_stats *stats)
 {
 	struct thread_stats line;
+	const struct page *page;
 
-	for (size_t page = 0; page < times->npages; page++) {
-		for (size_t i = 0; i < PAGE_TASKS && times->pages[page]; i++) {
-			const struct task *task = &times->pages[page]->tasks[i];
+	for (size_t number = 0; (page = id_page_next(&times->pages, &number)); number++) {
+		for (size_t i = 0; i < PAGE_TASKS; i++) {
+			const struct task *task = &page->tasks[i];
 
 			if (!task->id || task->state == TIME_NONE || task->begin > clock ||
 			    (!task->traced && task->state == TIME_UNKNOWN &&
@@ -689,11 +718,13 @@ int state_times_read(const struct state_times *times, uint64_t clock, struct tim
  * With `all`, nothing is known of any thread or CPU since its last record. */
 static void lose_unconfirmed(struct state_times *times, bool all)
 {
+	struct page *page;
+
 	for (unsigned cpu = 0; cpu < times->ncpus && all; cpu++)
 		lose_cpu(times, cpu, times->cpus[cpu].since);
-	for (size_t page = 0; page < times->npages; page++) {
-		for (size_t i = 0; i < PAGE_TASKS && times->pages[page]; i++) {
-			struct task *task = &times->pages[page]->tasks[i];
+	for (size_t number = 0; (page = id_page_next(&times->pages, &number)); number++) {
+		for (size_t i = 0; i < PAGE_TASKS; i++) {
+			struct task *task = &page->tasks[i];
 
 			/* on a CPU without a gap, the thread is known to run */
 			if (task->id && (all || !task->confirmed) && off_cpu(task))

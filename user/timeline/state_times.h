@@ -26,7 +26,9 @@
 /* ---- the sums, in both modes: filled from the records here, or from the kernel by summary_read;
  * written by stats_output ---- */
 
-#define TIME_STATS_LISTED_MAX 65536 /* threads, some 18 MB */
+#define TIME_STATS_LISTED_MAX 65536 /* threads, some 18 MB; */
+#define TIME_STATS_ENDED_MAX  32768 /* of them, those that have ended, */
+#define TIME_STATS_ENDED_FEW  4096  /* and those in a session of several traces */
 
 struct thread_stats {
 	uint32_t pid, tid;
@@ -55,6 +57,10 @@ struct time_stats {
 /* Lists a thread, or adds it to the unlisted if it did nothing, or if there is no space for it. */
 void time_stats_add(struct time_stats *stats, const struct thread_stats *thread);
 
+/* The same for a list of threads that have ended, with at most `most` of them: those that ran
+ * longest stay, in any order. */
+void time_stats_add_ended(struct time_stats *stats, const struct thread_stats *thread, size_t most);
+
 /* Adds the sums of `from`, of one thread or many. */
 void thread_times_add(struct thread_times *to, const struct thread_times *from);
 
@@ -81,6 +87,7 @@ struct state_times_options {
 	unsigned npossible;   /* CPUs: kernel numbers are below */
 	const unsigned *cpus; /* the recorded ones, ncpus of them; not kept */
 	unsigned ncpus;
+	size_t ended_most; /* threads that are listed after their end; not 0 */
 	bool cpu_list;	   /* records of other CPUs are missing (-C) */
 	bool some_threads; /* switches between threads that are not recorded are not sent */
 	bool no_switches;  /* there are no records of switches */

@@ -18,6 +18,7 @@
 
 struct entry {
 	uint32_t tid;
+	bool copied; /* from the names of the trace before */
 	char comm[RECORD_COMM_SIZE];
 };
 
@@ -68,7 +69,7 @@ void names_fini(struct names *names)
 }
 
 /* Without memory the name stays unknown, which the metadata allows. */
-static void keep_name(struct names_table *table, uint32_t tid, const char *comm)
+static void keep_name(struct names_table *table, uint32_t tid, const char *comm, bool copied)
 {
 	struct entry *entry;
 	uint32_t *index;
@@ -80,6 +81,7 @@ static void keep_name(struct names_table *table, uint32_t tid, const char *comm)
 		if (entry) {
 			*index = (uint32_t)(entry - table->entries);
 			entry->tid = tid;
+			entry->copied = copied;
 			memcpy(entry->comm, comm, sizeof(entry->comm));
 			entry->comm[sizeof(entry->comm) - 1] = '\0';
 		}
@@ -112,7 +114,7 @@ static void look_up(void *arg)
 		if (text[n - 1] == '\n')
 			text[n - 1] = '\0';
 		memcpy(comm, text, n);
-		keep_name(lookup->table, lookup->tid, comm);
+		keep_name(lookup->table, lookup->tid, comm, false);
 	}
 	free(text);
 	free(lookup);
@@ -143,7 +145,7 @@ void names_has_stream(struct names *names, uint32_t tid)
 void names_add(struct names *names, uint32_t tid, const char comm[RECORD_COMM_SIZE])
 {
 	if (tid && tid < NAMES_TID_MAX)
-		keep_name(names->table, tid, comm);
+		keep_name(names->table, tid, comm, false);
 }
 
 void names_copy(struct names *names, const struct names *from)
@@ -151,8 +153,12 @@ void names_copy(struct names *names, const struct names *from)
 	struct names_table *table = from->table;
 
 	pthread_mutex_lock(&table->lock);
-	for (size_t i = 0; i < table->nentries; i++)
-		keep_name(names->table, table->entries[i].tid, table->entries[i].comm);
+	for (size_t i = 0; i < table->nentries; i++) {
+		const struct entry *entry = &table->entries[i];
+
+		if (!entry->copied || from->mentioned[entry->tid >> 6] >> (entry->tid & 63) & 1)
+			keep_name(names->table, entry->tid, entry->comm, true);
+	}
 	pthread_mutex_unlock(&table->lock);
 }
 

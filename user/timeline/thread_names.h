@@ -5,8 +5,8 @@
  * In: every tid that is written into a payload (names_mention, on the hot path: one bit), and the
  * names of threads that are not traced, from the iterator and, for threads born later, from /proc;
  * out: `bpf.names`.
- * Invariants: memory is bounded by the highest tid, not by the events; a tid keeps its first known
- * name, from its first mention.
+ * Invariants: memory is bounded by the highest tid, not by the events, and in a rotation by the tids
+ * of two traces; in a trace a tid keeps its first known name, from its first mention.
  */
 #ifndef USER_TIMELINE_THREAD_NAMES_H
 #define USER_TIMELINE_THREAD_NAMES_H
@@ -54,7 +54,9 @@ void names_has_stream(struct names *names, uint32_t tid);
 /* The thread `tid`, which has no stream, is called `comm` (ended by NUL or full). */
 void names_add(struct names *names, uint32_t tid, const char comm[RECORD_COMM_SIZE]);
 
-/* Copies all names that `from` keeps. */
+/* Copies the names of the trace before, `from`, except those that it had from its own predecessor
+ * and did not mention: else the threads that have ended since would add up. Their tids may belong
+ * to others by now; a name that is mentioned again is looked up again. */
 void names_copy(struct names *names, const struct names *from);
 
 /* Puts tid -> name of all mentioned threads without a stream and with a known name into `object`,

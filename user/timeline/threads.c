@@ -93,9 +93,7 @@ void threads_free(struct threads *threads)
 		return;
 	while ((task = threads_next(threads, &id)))
 		threads_release(threads, task);
-	for (size_t i = 0; i < threads->npages; i++)
-		free(threads->pages[i]);
-	free(threads->pages);
+	id_pages_free(&threads->pages);
 	for (size_t i = 0; i < threads->nstreams; i++) {
 		free(threads->streams[i]->names);
 		free(threads->streams[i]->declared);
@@ -134,17 +132,21 @@ struct task *threads_task_new_page(struct threads *threads, uint32_t id)
 
 	if (!id)
 		return NULL;
-	page = ARRAY_PAGE(threads->pages, threads->npages, id / TASKS_PAGE);
+	page = id_page_make(&threads->pages, id / TASKS_PAGE, sizeof(*page));
 	return page ? &page->tasks[id % TASKS_PAGE] : NULL;
 }
 
 struct task *threads_next(const struct threads *threads, uint32_t *id)
 {
-	while (++*id / TASKS_PAGE < threads->npages) {
-		struct task_page *page = threads->pages[*id / TASKS_PAGE];
+	size_t number = ++*id / TASKS_PAGE, at = number;
+	struct task_page *page;
 
-		if (page && page->tasks[*id % TASKS_PAGE].id)
-			return &page->tasks[*id % TASKS_PAGE];
+	for (; (page = id_page_next(&threads->pages, &at)); number = ++at) {
+		if (at != number)
+			*id = (uint32_t)(at * TASKS_PAGE);
+		for (; *id / TASKS_PAGE == at; ++*id)
+			if (page->tasks[*id % TASKS_PAGE].id)
+				return &page->tasks[*id % TASKS_PAGE];
 	}
 	return NULL;
 }
@@ -159,22 +161,21 @@ void threads_use(struct threads *threads, struct task *task, uint32_t id, uint32
 	task->cpu = -1;
 	task->creator_tid = -1;
 	task->call = CALL_UNKNOWN;
-	threads->pages[id / TASKS_PAGE]->used++;
+	((struct task_page *)id_page(&threads->pages, id / TASKS_PAGE))->used++;
 	threads->known++;
 }
 
 void threads_release(struct threads *threads, struct task *task)
 {
-	size_t page = task->id / TASKS_PAGE;
+	size_t number = task->id / TASKS_PAGE;
+	struct task_page *page = id_page(&threads->pages, number);
 
 	free(task->buffer);
 	stacks_free(task->stacks);
 	memset(task, 0, sizeof(*task));
 	threads->known--;
-	if (--threads->pages[page]->used)
-		return;
-	free(threads->pages[page]);
-	threads->pages[page] = NULL;
+	if (!--page->used)
+		id_page_free(&threads->pages, number);
 }
 
 /* ---- stream.json ---- */

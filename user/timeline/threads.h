@@ -2,8 +2,8 @@
 /*
  * threads: tasks, processes and streams, and the buffer of each stream.
  *
- * A task is found by the dense id that the kernel side gave it: pages of an array, no
- * hashing on the hot path; a page goes when its tasks are dead. A stream is a (pid, tid)
+ * A task is found by the dense id that the kernel side gave it (id_pages.h): no hashing on the
+ * hot path, and a page goes when its tasks are dead. A stream is a (pid, tid)
  * and a struct thread, found once, when a task writes its first event; a task that takes
  * the place of an earlier one with the same pair continues its stream. Buffers grow
  * from 256 bytes to 16 KiB and are handed to the writer when full and when the
@@ -22,6 +22,7 @@
 #include "bpf/record.h"
 #include "user/host/clock.h"
 #include "user/timeline/fd_names.h"
+#include "trace/base/id_pages.h"
 #include "user/timeline/lock_names.h"
 #include "user/timeline/metadata.h"
 #include "trace/base/hash.h"
@@ -52,7 +53,7 @@ int threads_flush(struct threads *threads);
 /* ---- for the timeline ---- */
 
 #define TASK_ROOM  128 /* bytes that task_room() guarantees: the events of one step */
-#define TASKS_PAGE 128 /* tasks in a page */
+#define TASKS_PAGE 8   /* tasks in a page: one that lives on keeps its page */
 
 enum task_flags {
 	TASK_BEFORE = 1,   /* it existed when the window opened */
@@ -138,8 +139,7 @@ struct thread {
 };
 
 struct threads {
-	struct task_page **pages;
-	size_t npages;
+	struct id_pages pages; /* of struct task_page */
 	uint64_t known;
 	struct thread **streams; /* in the order of their birth */
 	size_t nstreams;
@@ -172,11 +172,11 @@ struct task *threads_task_new_page(struct threads *threads, uint32_t id);
 /* The slot of `id`, which may be free (task->id is 0 then); NULL for id 0 and without memory. */
 static inline struct task *threads_task(struct threads *threads, uint32_t id)
 {
-	size_t page = id / TASKS_PAGE;
+	struct task_page *page = id_page(&threads->pages, id / TASKS_PAGE);
 
-	if (__builtin_expect(page >= threads->npages || !threads->pages[page], 0))
+	if (__builtin_expect(!page, 0))
 		return threads_task_new_page(threads, id);
-	return id ? &threads->pages[page]->tasks[id % TASKS_PAGE] : NULL;
+	return id ? &page->tasks[id % TASKS_PAGE] : NULL;
 }
 
 /* The tasks in use, in the order of their ids; *id is 0 at first. NULL: no other. A task may be
