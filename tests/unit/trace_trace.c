@@ -286,6 +286,27 @@ static void metadata_must_be_an_object_of_version_3(void **state)
 	trace_close(&trace);
 }
 
+/* All analyses of a program see the same metadata, each file is read once. */
+static void an_open_source_reads_its_metadata_once(void **state)
+{
+	static const char first[] = "{\"version\": 3, \"ovni\": {\"tid\": 7}}";
+	struct source source;
+	struct json *doc;
+	char path[256];
+
+	(void)state;
+	make("once/s/stream.json");
+	kit_file("once/s/stream.json", first, strlen(first));
+	kit_file("once/s/stream.obs", "ovni\1\0\0\0", 8);
+	snprintf(path, sizeof(path), "%s/once", kit_folder);
+	assert_int_equal(source_open(&source, path), 0);
+	kit_file("once/s/stream.json", "{", 1);
+	doc = trace_metadata(&source.trace, 0);
+	assert_int_equal(json_int(json_get(doc, "ovni.tid")), 7);
+	json_free(doc);
+	source_close(&source);
+}
+
 static void a_directory_may_be_read_in_many_pieces(void **state)
 {
 	const unsigned n = 400;
@@ -388,6 +409,7 @@ int main(void)
 		cmocka_unit_test(very_deep_directories_need_no_descriptors),
 		cmocka_unit_test(a_directory_may_be_read_in_many_pieces),
 		cmocka_unit_test(metadata_must_be_an_object_of_version_3),
+		cmocka_unit_test(an_open_source_reads_its_metadata_once),
 		cmocka_unit_test(twenty_thousand_streams_with_a_thousand_descriptors),
 	};
 	return cmocka_run_group_tests(tests, kit_open, kit_close);

@@ -678,9 +678,8 @@ out:
 	return json_own(root);
 }
 
-struct json *json_load(int dirfd, const char *path)
+char *json_read(int dirfd, const char *path, size_t *size_read)
 {
-	struct json *root = NULL;
 	char *text = NULL;
 	uint64_t size;
 	size_t got = 0;
@@ -703,17 +702,28 @@ struct json *json_load(int dirfd, const char *path)
 			continue;
 		if (n < 0) {
 			log_error("cannot read '%s': %s", path, strerror(errno));
+			free(text);
+			text = NULL;
 			goto out;
 		}
 		if (n == 0)
 			break;
 		got += (size_t)n;
 	}
-	root = json_parse(text, got, path);
+	*size_read = got;
 out:
-	free(text);
 	if (fd >= 0)
 		close(fd);
+	return text;
+}
+
+struct json *json_load(int dirfd, const char *path)
+{
+	size_t size;
+	char *text = json_read(dirfd, path, &size);
+	struct json *root = text ? json_parse(text, size, path) : NULL;
+
+	free(text);
 	return root;
 }
 

@@ -33,6 +33,9 @@ struct json *json_parse(const char *text, size_t size, const char *path);
 /* The same for a file of at most 64 MiB below `dirfd`. */
 struct json *json_load(int dirfd, const char *path);
 
+/* The text of such a file, for free(), and its size in bytes. NULL after one message. */
+char *json_read(int dirfd, const char *path, size_t *size);
+
 void json_free(struct json *root); /* NULL is fine */
 
 /* The node at a dotted path ("ovni.lib.version") below `node`, or NULL. */

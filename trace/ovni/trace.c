@@ -18,7 +18,13 @@
 #include "trace/base/text.h"
 
 #define METADATA_VERSION 3
+#define TEXTS_MOST	 (24u << 20) /* bytes of all stream.json that are kept */
 #define ENTRIES_BYTES	 (32u << 10) /* of directory entries per getdents64() */
+
+struct trace_text { /* NULL: not kept, read the file */
+	char *text;
+	size_t size;
+};
 
 struct list {
 	char **paths;
@@ -201,6 +207,9 @@ void trace_close(struct trace *trace)
 {
 	struct list streams = {.paths = trace->streams, .n = trace->nstreams};
 
+	for (size_t i = 0; trace->texts && i < trace->nstreams; i++)
+		free(trace->texts[i].text);
+	free(trace->texts);
 	list_free(&streams);
 	if (trace->path && trace->fd >= 0)
 		close(trace->fd);
@@ -336,18 +345,29 @@ int trace_open(struct trace *trace, const char *path)
 	return err;
 }
 
-struct json *trace_metadata(const struct trace *trace, size_t i)
+/* The metadata of stream i. `read`: if not NULL, it gets the text, for free(). */
+static struct json *load_metadata(const struct trace *trace, size_t i, struct trace_text *read)
 {
 	const char *path = trace->streams[i];
+	struct trace_text text = trace->texts ? trace->texts[i] : (struct trace_text){NULL, 0};
 	struct json *meta = NULL;
 	const struct json *version;
+	bool kept = text.text;
 	char *name;
 
 	if (asprintf(&name, "%s%s" STREAM_META, path, *path ? "/" : "") < 0) {
 		log_no_memory("while reading %s/" STREAM_META, path);
 		return NULL;
 	}
-	meta = json_load(trace->fd, name);
+	if (!kept)
+		text.text = json_read(trace->fd, name, &text.size);
+	if (!text.text)
+		goto out;
+	meta = json_parse(text.text, text.size, name);
+	if (read)
+		*read = text;
+	else if (!kept)
+		free(text.text);
 	if (!meta)
 		goto out;
 	version = json_get(meta, "version");
@@ -365,6 +385,11 @@ struct json *trace_metadata(const struct trace *trace, size_t i)
 out:
 	free(name);
 	return meta;
+}
+
+struct json *trace_metadata(const struct trace *trace, size_t i)
+{
+	return load_metadata(trace, i, NULL);
 }
 
 /* ---- open streams and their owners ---- */
@@ -495,7 +520,8 @@ static int open_stream(struct source *source, size_t i, const struct json *meta)
 
 int source_open(struct source *source, const char *path)
 {
-	size_t n;
+	struct trace_text *texts;
+	size_t n, bytes = 0;
 	int err;
 
 	memset(source, 0, sizeof(*source));
@@ -512,9 +538,20 @@ int source_open(struct source *source, const char *path)
 	source->owners = calloc(n + 1, sizeof(*source->owners));
 	if (!source->streams || !source->owners)
 		return log_no_memory("for the %zu streams of %s", n, path);
+	/* several programs and their analyses read the metadata again: each file costs three opens
+	 */
+	texts = calloc(n, sizeof(*texts));
+	if (!texts)
+		return log_no_memory("for the %zu streams of %s", n, path);
+	source->trace.texts = texts;
 	for (size_t i = 0; i < n; i++) {
-		struct json *meta = trace_metadata(&source->trace, i);
+		struct json *meta = load_metadata(&source->trace, i, &texts[i]);
 
+		bytes += texts[i].size;
+		if (bytes > TEXTS_MOST) {
+			free(texts[i].text);
+			texts[i] = (struct trace_text){NULL, 0};
+		}
 		if (!meta)
 			return -EINVAL;
 		err = open_stream(source, i, meta);

@@ -29,6 +29,7 @@ struct trace {
 	int fd;		/* of the directory */
 	char **streams; /* relative paths, sorted by strcmp() */
 	size_t nstreams;
+	struct trace_text *texts; /* private: stream.json of each stream, after source_open() */
 };
 
 /* Walks `path`. Returns 0, or -errno after one message (-EINVAL: it holds several traces).
@@ -42,8 +43,9 @@ void trace_close(struct trace *trace);
 bool trace_is_removed(const char *name);
 
 /*
- * Reads the stream.json of stream i, and checks that it is a JSON object of version 3. The caller
- * frees it with json_free(). Returns NULL after one message.
+ * Reads the stream.json of stream i, and checks that it is a JSON object of version 3. After
+ * source_open() it is read from memory, unless the files are large. The caller frees it with
+ * json_free(). Returns NULL after one message.
  */
 struct json *trace_metadata(const struct trace *trace, size_t i);
 
