@@ -19,7 +19,7 @@
 #include "tools/export/task_bodies.h"
 #include "trace/analysis/function_calls.h"
 #include "trace/analysis/thread_times.h"
-#include "trace/analysis/waits.h"
+#include "trace/states/waits.h"
 #include "trace/base/array.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"

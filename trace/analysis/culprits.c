@@ -6,7 +6,7 @@
  * knows the clock and the position in the log up to which it is charged; it reads on when its wait
  * ends, when it changes its CPU, and when the log is full.
  */
-#include "trace/analysis/culprits.h"
+#include "trace/analysis/victim_pairs.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,21 +19,14 @@
 #define TYPE_LOST  92	      /* mark "Events lost" */
 #define NO_QUEUE   UINT32_MAX /* the virtual CPU, or a CPU that the metadata lacks */
 #define LOG_MOST   1024	      /* entries of a CPU */
-#define NO_SLOT	   UINT32_MAX
-#define ROOM_FIRST 16 /* slots of a victim; a power of two */
-#define MAIN_SHARE 8  /* a culprit is a main one if it has at least 1/8 of the time */
-#define SWITCH_GAP 1  /* ns between the two threads of one switch */
-
-/* Keys of culprits, see key_of(). */
-#define KEY_TIDS  (1u << 31)
-#define KEY_FIXED (KEY_TIDS - 16) /* CULPRIT_IDLE and below: KEY_TIDS less 1 to 15 */
-#define KEY_FREE  KEY_TIDS	  /* there is no tid 0 */
+#define SWITCH_GAP 1	      /* ns between the two threads of one switch */
 
 /* The occupant of a CPU, from the end of the entry before up to `end`. */
 struct occupant {
 	int64_t end;
 	uint32_t culprit; /* keys, see key_of() */
 	uint32_t other;	  /* to charge instead if the victim is the culprit: the gap in a switch */
+	uint32_t party;	  /* of the culprit, if the parties are known */
 };
 
 struct queue { /* of one CPU */
@@ -49,50 +42,6 @@ struct queue { /* of one CPU */
 	struct occupant *log;
 	uint32_t nlog, room;
 };
-
-struct victim {		  /* a thread: on a CPU, waiting, or neither; two lines of the cache */
-	uint32_t runs_on; /* index of a queue, or NO_QUEUE */
-	int32_t cpu;	  /* the CPU looked up last, */
-	uint32_t queue;	  /* and its queue */
-	bool waits;
-	bool left_out; /* its waits are not charged */
-	enum wait_cause cause;
-	int32_t taker; /* tid of the thread that got its CPU; -1: not known */
-	uint32_t at;   /* position in the log */
-	uint32_t wait; /* number of the wait, from 1 */
-	int64_t begin; /* clock of the wait */
-	int64_t since; /* clock up to which it is charged */
-	/* Its pairs: a hash table. */
-	struct slot *slots;
-	uint32_t room, npairs;
-	struct detail *details; /* of the same slots; NULL: not asked for */
-	int64_t missing;	/* ns that one of them may lack at most */
-	int64_t charged;	/* ns, all charges; */
-	int64_t charged_from;	/* as long as they are less, all threads are summed up */
-} __attribute__((aligned(ARRAY_LINE)));
-
-/* A pair during the walk. Small, because each wait touches many of them. */
-struct slot {
-	int64_t ns;
-	uint32_t key, first;
-};
-
-struct detail {
-	int64_t now_ns; /* the charge for the wait that was charged last, */
-	int64_t now_at; /* and the clock at which it began */
-	int64_t max, max_at;
-	uint32_t waits;
-	uint32_t wait; /* the number of that wait */
-};
-
-/* A culprit in 32 bits: streams from 0, then the fixed ones, then 2^31 + tid. */
-static inline uint32_t key_of(int64_t culprit)
-{
-	if (culprit >= 0)
-		return (uint32_t)culprit;
-	return CULPRIT_IS_TID(culprit) ? KEY_TIDS + (uint32_t)CULPRIT_TID_OF(culprit)
-				       : KEY_TIDS + (uint32_t)culprit;
-}
 
 static int64_t clamp(const struct culprits *c, int64_t clock)
 {
@@ -238,9 +187,10 @@ int culprits_init(struct culprits *c, const struct source *source, int64_t first
 						     : CULPRITS_LEAST;
 	c->waits = calloc(n + 1, sizeof(*c->waits));
 	c->threads = array_lines(n + 1, sizeof(*c->threads));
+	c->sums = array_lines(n + 1, sizeof(*c->sums));
 	c->waits_on = calloc(n + 1, sizeof(*c->waits_on));
 	c->looms = calloc(n + 1, sizeof(*c->looms));
-	if (!c->waits || !c->threads || !c->waits_on || !c->looms)
+	if (!c->waits || !c->threads || !c->sums || !c->waits_on || !c->looms)
 		goto out;
 	err = number_looms(c);
 	if (err)
@@ -276,6 +226,7 @@ void culprits_fini(struct culprits *c)
 	free(c->pairs);
 	free(c->waits);
 	free(c->threads);
+	free(c->sums);
 	free(c->waits_on);
 	free(c->queues);
 	free(c->looms);
@@ -285,258 +236,6 @@ void culprits_fini(struct culprits *c)
 }
 
 /* ---- charges of the wait that a thread is in ---- */
-
-static int64_t culprit_of(uint32_t key)
-{
-	if (key > KEY_TIDS)
-		return CULPRIT_TID((int32_t)(key - KEY_TIDS));
-	return key < KEY_FIXED ? key : (int64_t)key - KEY_TIDS;
-}
-
-static bool is_thread(uint32_t key)
-{
-	return key < KEY_FIXED || key > KEY_TIDS;
-}
-
-/* The slot of a culprit in the table of its victim, or the free one for it. The table is small, so
- * that numbers chosen by an attacker cost at most one walk over it. */
-static inline uint32_t slot_of(const struct victim *v, uint32_t key)
-{
-	uint32_t mask = v->room - 1;
-	uint32_t i = (uint32_t)(key * 0x9e3779b97f4a7c15u >> 32) & mask;
-
-	while (v->slots[i].key != key && v->slots[i].key != KEY_FREE)
-		i = (i + 1) & mask;
-	return i;
-}
-
-static void clear_slots(struct victim *v)
-{
-	for (uint32_t i = 0; i < v->room; i++)
-		v->slots[i] = (struct slot){.key = KEY_FREE};
-	v->npairs = 0;
-}
-
-/* Whether one more pair fits: the table is at most 7/8 full. */
-static inline bool has_room(const struct victim *v)
-{
-	return 8 * (v->npairs + 1) <= 7 * v->room;
-}
-
-/* Puts a pair into its slot, free or not yet; there must be room. Returns the index of the slot. */
-static inline uint32_t put(struct victim *v, uint32_t key)
-{
-	uint32_t at = slot_of(v, key);
-
-	if (v->slots[at].key == key)
-		return at;
-	v->slots[at] = (struct slot){.key = key};
-	if (v->details)
-		v->details[at] = (struct detail){.max_at = INTERVAL_UNKNOWN};
-	v->npairs++;
-	return at;
-}
-
-/* Doubles the table of a victim. */
-static int grow(struct culprits *c, struct victim *v)
-{
-	struct victim old = *v;
-
-	v->room = old.room ? 2 * old.room : ROOM_FIRST;
-	v->slots = reallocarray(NULL, v->room, sizeof(*v->slots));
-	v->details = c->detailed ? reallocarray(NULL, v->room, sizeof(*v->details)) : NULL;
-	if (!v->slots || (c->detailed && !v->details)) {
-		free(v->slots);
-		free(v->details);
-		*v = old;
-		return -ENOMEM;
-	}
-	clear_slots(v);
-	for (uint32_t i = 0; i < old.room; i++) {
-		uint32_t to;
-
-		if (old.slots[i].key == KEY_FREE)
-			continue;
-		to = put(v, old.slots[i].key);
-		v->slots[to] = old.slots[i];
-		if (c->detailed)
-			v->details[to] = old.details[i];
-	}
-	free(old.slots);
-	free(old.details);
-	return 0;
-}
-
-/* The charge of one wait is complete. */
-static void close_charge(struct detail *detail)
-{
-	if (detail->now_ns > detail->max) {
-		detail->max = detail->now_ns;
-		detail->max_at = detail->now_at;
-	}
-}
-
-/* A time that at least a quarter of the pairs do not exceed: the mean, or a multiple of it. */
-static int64_t small_time(const struct victim *v)
-{
-	uint32_t threads = 0, small;
-	int64_t sum = 0, limit;
-
-	for (uint32_t i = 0; i < v->room; i++) {
-		if (!is_thread(v->slots[i].key))
-			continue;
-		threads++;
-		sum = clock_sum(sum, v->slots[i].ns);
-	}
-	for (limit = threads ? sum / threads : 0;; limit = clock_sum(limit, limit)) {
-		small = 0;
-		for (uint32_t i = 0; i < v->room; i++)
-			small += is_thread(v->slots[i].key) && v->slots[i].ns <= limit;
-		if (small >= threads / 4)
-			return limit;
-	}
-}
-
-/* The index of the slot of the others of a class; NO_SLOT without memory. */
-static uint32_t others_of(struct culprits *c, struct victim *v, unsigned class)
-{
-	uint32_t key = key_of(CULPRIT_OTHERS - (int64_t) class);
-
-	return has_room(v) || !grow(c, v) ? put(v, key) : NO_SLOT;
-}
-
-static unsigned class_of(const struct culprits *c, uint32_t victim, int64_t culprit)
-{
-	return c->class_of ? c->class_of(c->class_arg, victim, culprit) : 0;
-}
-
-/* Adds the charge of a pair to the sum of its class, kept when a victim has too many pairs. */
-static int add_to_others(struct culprits *c, uint32_t victim, const struct slot *slot)
-{
-	struct victim *v = &c->threads[victim];
-	uint32_t to = others_of(c, v, class_of(c, victim, culprit_of(slot->key)));
-
-	if (to == NO_SLOT)
-		return -ENOMEM;
-	v->slots[to].ns = clock_sum(v->slots[to].ns, slot->ns);
-	v->slots[to].first += slot->first;
-	return 0;
-}
-
-/* Copies the pairs of a victim, so that its table can be filled again. Returns their number. */
-static int64_t copy_slots(struct culprits *c, const struct victim *v)
-{
-	uint32_t n = 0;
-
-	if (v->room > c->scratch_room) {
-		free(c->scratch);
-		free(c->scratch_details);
-		c->scratch_room = v->room;
-		c->scratch = reallocarray(NULL, v->room, sizeof(*c->scratch));
-		c->scratch_details = reallocarray(NULL, v->room, sizeof(*c->scratch_details));
-	}
-	if (!c->scratch || !c->scratch_details)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < v->room; i++) {
-		if (v->slots[i].key == KEY_FREE)
-			continue;
-		c->scratch[n] = v->slots[i];
-		if (v->details)
-			c->scratch_details[n] = v->details[i];
-		n++;
-	}
-	return n;
-}
-
-/* Whether a pair of a victim has a share of the time that it waited since the charges began. */
-static bool has_main_culprit(const struct victim *v, int64_t *most)
-{
-	*most = 0;
-	for (uint32_t i = 0; i < v->room; i++)
-		if (is_thread(v->slots[i].key) && v->slots[i].ns > *most)
-			*most = v->slots[i].ns;
-	return *most >= clock_distance(v->charged_from, v->charged) / MAIN_SHARE;
-}
-
-/*
- * Sums up the pairs of a victim that have the least time. If no culprit has a share, all of them:
- * then its waits are charged to the others until they have doubled.
- */
-static int sum_up(struct culprits *c, uint32_t victim)
-{
-	struct victim *v = &c->threads[victim];
-	int64_t limit, n = copy_slots(c, v);
-
-	if (n < 0)
-		return (int)n;
-	if (has_main_culprit(v, &limit))
-		limit = small_time(v);
-	else
-		v->charged_from = clock_sum(v->charged, v->charged);
-	clear_slots(v);
-	for (int64_t i = 0; i < n; i++) {
-		const struct slot *slot = &c->scratch[i];
-		uint32_t kept;
-
-		if (is_thread(slot->key) && slot->ns <= limit)
-			continue;
-		kept = put(v, slot->key);
-		v->slots[kept] = *slot;
-		if (v->details)
-			v->details[kept] = c->scratch_details[i];
-	}
-	for (int64_t i = 0; i < n; i++) {
-		const struct slot *slot = &c->scratch[i];
-
-		if (is_thread(slot->key) && slot->ns <= limit && add_to_others(c, victim, slot))
-			return -ENOMEM;
-	}
-	v->missing = clock_sum(v->missing, limit);
-	return 0;
-}
-
-/* The index of the slot of a culprit, a new one if there is none; NO_SLOT without memory. */
-static inline uint32_t pair_of(struct culprits *c, uint32_t victim, uint32_t key)
-{
-	struct victim *v = &c->threads[victim];
-	uint32_t at;
-
-	if (v->room) {
-		at = slot_of(v, key);
-		if (v->slots[at].key == key)
-			return at;
-	}
-	if (v->npairs >= c->most && sum_up(c, victim))
-		return NO_SLOT;
-	return has_room(v) || !grow(c, v) ? put(v, key) : NO_SLOT;
-}
-
-static inline int charge(struct culprits *c, uint32_t victim, uint32_t key, int64_t ns)
-{
-	struct victim *v = &c->threads[victim];
-	struct detail *detail;
-	uint32_t at;
-
-	if (ns <= 0)
-		return 0;
-	at = pair_of(c, victim, key);
-	if (at == NO_SLOT)
-		return -ENOMEM;
-	v->slots[at].ns = clock_sum(v->slots[at].ns, ns);
-	v->charged = clock_sum(v->charged, ns);
-	if (!v->details)
-		return 0;
-	detail = &v->details[at];
-	if (detail->wait != v->wait) {
-		close_charge(detail);
-		detail->wait = v->wait;
-		detail->waits++;
-		detail->now_ns = 0;
-		detail->now_at = v->begin;
-	}
-	detail->now_ns = clock_sum(detail->now_ns, ns);
-	return 0;
-}
 
 /* Charges the part of a wait that the log has, to each occupant. */
 static int charge_log(struct culprits *c, uint32_t stream, const struct queue *q)
@@ -549,8 +248,8 @@ static int charge_log(struct culprits *c, uint32_t stream, const struct queue *q
 
 		if (o->end <= v->since)
 			continue;
-		err = charge(c, stream, o->culprit == stream ? o->other : o->culprit,
-			     clock_distance(v->since, o->end));
+		err = victim_charge(c, stream, o->culprit == stream ? o->other : o->culprit,
+				    clock_distance(v->since, o->end));
 		if (err)
 			return err;
 		v->since = o->end;
@@ -558,42 +257,41 @@ static int charge_log(struct culprits *c, uint32_t stream, const struct queue *q
 	return 0;
 }
 
-/* The same for a victim without a main culprit: to the others of each class. */
-static int charge_others(struct culprits *c, uint32_t stream, const struct queue *q)
+/* The same for a victim without a main culprit: to the sums of the classes. */
+static int charge_sums(struct culprits *c, uint32_t stream, const struct queue *q)
 {
+	const uint32_t party = c->parties ? c->parties[stream] : 0;
 	struct victim *v = &c->threads[stream];
-	int64_t sums[CULPRIT_CLASSES] = {0};
+	const struct occupant *o = &q->log[v->at], *end = &q->log[q->nlog];
+	int64_t sums[CULPRIT_CLASSES] = {0}, since = v->since;
 
-	for (; v->at < q->nlog; v->at++) {
-		const struct occupant *o = &q->log[v->at];
-		uint32_t key = o->culprit == stream ? o->other : o->culprit;
+	for (; o < end; o++) {
+		int64_t ns = clock_distance(since, o->end);
+		uint32_t key = o->culprit;
 		unsigned class;
-		int64_t ns;
 
-		if (o->end <= v->since)
+		if (ns <= 0)
 			continue;
-		ns = clock_distance(v->since, o->end);
-		v->since = o->end;
-		if (!is_thread(key)) {
-			if (charge(c, stream, key, ns))
-				return -ENOMEM;
-			continue;
+		since = o->end;
+		if (__builtin_expect(!key_is_stream(key) || key == stream, 0)) {
+			key = key == stream ? o->other : key;
+			if (!key_is_stream(key)) {
+				if (victim_charge(c, stream, key, ns))
+					return -ENOMEM;
+				continue;
+			}
+			class = victim_class(c, stream, key);
+		} else {
+			class = c->parties ? party_class(party, o->party)
+					   : victim_class(c, stream, key);
 		}
-		class = class_of(c, stream, key);
 		sums[class] = clock_sum(sums[class], ns);
 	}
-	for (unsigned class = 0; class < CULPRIT_CLASSES; class ++) {
-		uint32_t at;
-
-		if (!sums[class])
-			continue;
-		at = others_of(c, v, class);
-		if (at == NO_SLOT)
-			return -ENOMEM;
-		v->slots[at].ns = clock_sum(v->slots[at].ns, sums[class]);
-		v->charged = clock_sum(v->charged, sums[class]);
-		v->missing = clock_sum(v->missing, sums[class]);
-	}
+	v->at = q->nlog;
+	v->since = since;
+	for (unsigned class = 0; class < CULPRIT_CLASSES; class ++)
+		if (sums[class])
+			victim_charge_class(c, stream, class, sums[class]);
 	return 0;
 }
 
@@ -603,19 +301,23 @@ static int charge_until_now(struct culprits *c, uint32_t stream)
 	struct victim *v = &c->threads[stream];
 	const struct queue *q =
 		c->waits_on[stream] == NO_QUEUE ? NULL : &c->queues[c->waits_on[stream]];
-	int64_t rest = v->cause == WAIT_THROTTLED ? CULPRIT_QUOTA : CULPRIT_UNKNOWN;
+	int64_t rest = v->cause == WAIT_THROTTLED ? CULPRIT_QUOTA : CULPRIT_UNKNOWN, ns;
+	bool summed = victim_summed(v);
 	int err = 0;
 
 	if (q && v->cause != WAIT_THROTTLED) {
-		err = v->charged < v->charged_from ? charge_others(c, stream, q)
-						   : charge_log(c, stream, q);
+		err = summed ? charge_sums(c, stream, q) : charge_log(c, stream, q);
 		if (err)
 			return err;
 		rest = q->blind || q->culprit == stream ? CULPRIT_UNKNOWN : q->culprit;
 	}
-	err = charge(c, stream, key_of(rest), clock_distance(v->since, c->now));
+	ns = clock_distance(v->since, c->now);
 	v->since = c->now;
-	return err;
+	if (!summed || rest < 0)
+		return victim_charge(c, stream, key_of(rest), ns);
+	if (ns > 0)
+		victim_charge_class(c, stream, victim_class(c, stream, (uint32_t)rest), ns);
+	return 0;
 }
 
 static void leave_queue(struct culprits *c, uint32_t stream)
@@ -674,7 +376,9 @@ static int note_until(struct culprits *c, struct queue *q, int64_t culprit, int6
 		if (!log)
 			return -ENOMEM;
 		q->log = log;
-		log[q->nlog++] = (struct occupant){end, key_of(culprit), key_of(other)};
+		log[q->nlog++] =
+			(struct occupant){end, key_of(culprit), key_of(other),
+					  c->parties && culprit >= 0 ? c->parties[culprit] : 0};
 	}
 	q->since = end;
 	return q->nlog >= LOG_MOST ? empty_log(c, q) : 0;
@@ -741,7 +445,6 @@ static int count_taker(struct culprits *c, const struct intervals *intervals, ui
 {
 	int32_t tid = c->threads[stream].taker;
 	int64_t culprit = CULPRIT_IDLE;
-	uint32_t at;
 
 	if (tid < 0 || c->threads[stream].cause == WAIT_THROTTLED)
 		return 0; /* nobody drove out a throttled thread */
@@ -750,11 +453,7 @@ static int count_taker(struct culprits *c, const struct intervals *intervals, ui
 		if (culprit < 0)
 			culprit = CULPRIT_TID(tid);
 	}
-	at = pair_of(c, stream, key_of(culprit));
-	if (at == NO_SLOT)
-		return -ENOMEM;
-	c->threads[stream].slots[at].first++;
-	return 0;
+	return victim_count_first(c, stream, key_of(culprit));
 }
 
 static void wait_begin(struct culprits *c, uint32_t stream, enum wait_cause cause, uint32_t queue,
@@ -935,45 +634,17 @@ void culprits_prefetch(const struct culprits *c, uint32_t stream, bool soon)
 {
 	const struct victim *v = &c->threads[stream];
 
-	__builtin_prefetch(v);
-	__builtin_prefetch(&v->charged);
-	if (soon && v->waits)
-		__builtin_prefetch(&c->waits[stream].ns[v->cause]);
-}
-
-/* Makes the list of the pairs, by victim, and frees the tables. */
-static int list_pairs(struct culprits *c)
-{
-	size_t nstreams = c->source->trace.nstreams, n = 0;
-
-	for (size_t i = 0; i < nstreams; i++)
-		n += c->threads[i].npairs;
-	c->pairs = reallocarray(NULL, n + 1, sizeof(*c->pairs));
-	if (!c->pairs)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < nstreams; i++) {
-		struct victim *v = &c->threads[i];
-
-		for (uint32_t at = 0; at < v->room; at++) {
-			struct slot *slot = &v->slots[at];
-			struct detail none = {.max_at = INTERVAL_UNKNOWN}, *detail = &none;
-
-			if (slot->key == KEY_FREE)
-				continue;
-			if (v->details)
-				detail = &v->details[at];
-			close_charge(detail);
-			c->pairs[c->npairs++] = (struct culprit_pair){
-				i,	     slot->first,    detail->waits,	   slot->ns,
-				detail->max, detail->max_at, culprit_of(slot->key)};
-		}
-		free(v->slots);
-		free(v->details);
-		v->slots = NULL;
-		v->details = NULL;
-		v->room = 0;
+	if (!soon) {
+		__builtin_prefetch(v);
+		__builtin_prefetch(&v->slots);
+		return;
 	}
-	return 0;
+	if (!v->waits)
+		return;
+	__builtin_prefetch(&c->waits[stream].ns[v->cause]);
+	__builtin_prefetch(&c->sums[stream]);
+	if (c->waits_on[stream] != NO_QUEUE && c->queues[c->waits_on[stream]].log)
+		__builtin_prefetch(&c->queues[c->waits_on[stream]].log[v->at]);
 }
 
 int culprits_finish(struct culprits *c, const struct intervals *intervals)
@@ -988,7 +659,7 @@ int culprits_finish(struct culprits *c, const struct intervals *intervals)
 		if (err)
 			return err;
 	}
-	return list_pairs(c);
+	return victims_list(c);
 }
 
 /* ---- answers ---- */

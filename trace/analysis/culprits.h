@@ -29,7 +29,7 @@
 #ifndef TRACE_ANALYSIS_CULPRITS_H
 #define TRACE_ANALYSIS_CULPRITS_H
 
-#include "trace/analysis/waits.h"
+#include "trace/states/waits.h"
 #include "trace/base/hash.h"
 
 /* A culprit is a stream (0 or more), one of these, or a thread without a stream. */
@@ -59,6 +59,28 @@ struct victim_waits { /* of one thread, by cause */
 	int64_t ns[WAIT_CAUSES];
 };
 
+/* The party of a thread: a number of its process, and two properties. */
+#define PARTY_RANKED (1u << 30) /* has a rank */
+#define PARTY_KERNEL (1u << 31)
+#define PARTY_GROUP  (PARTY_RANKED - 1)
+enum party_class {
+	PARTY_OWN,     /* a thread of the process of the victim */
+	PARTY_OF_RANK, /* of another process; both have a rank */
+	PARTY_OTHER,
+	PARTY_OF_KERNEL,
+	PARTY_UNKNOWN = 5 /* a thread without a stream */
+};
+
+/* The class of a culprit. */
+static inline unsigned party_class(uint32_t victim, uint32_t culprit)
+{
+	if (!((victim ^ culprit) & PARTY_GROUP))
+		return PARTY_OWN;
+	if (culprit & PARTY_KERNEL)
+		return PARTY_OF_KERNEL;
+	return victim & culprit & PARTY_RANKED ? PARTY_OF_RANK : PARTY_OTHER;
+}
+
 struct culprits {
 	struct culprit_pair *pairs; /* after culprits_finish(), by victim */
 	size_t npairs;
@@ -68,13 +90,16 @@ struct culprits {
 	 * that a victim has no pair for are summed up by class. NULL: there is one class. */
 	unsigned (*class_of)(const void *arg, uint32_t victim, int64_t culprit);
 	const void *class_arg;
+	/* Or the party of each stream, for classes that do not change: enum party_class. */
+	const uint32_t *parties;
 	bool detailed; /* so may this: the pairs get `waits`, `max` and `max_at` */
 
 	/* private */
 	const struct source *source;
-	struct victim *threads;
-	uint32_t *waits_on;   /* of each stream: index of a queue, or none */
-	struct queue *queues; /* of each CPU that the metadata declares */
+	struct victim *threads;	  /* of each stream, and */
+	struct victim_sums *sums; /* of threads without a pair (victim_pairs.h) */
+	uint32_t *waits_on;	  /* of each stream: index of a queue, or none */
+	struct queue *queues;	  /* of each CPU that the metadata declares */
 	size_t nqueues;
 	uint32_t *looms; /* of each stream, from 0 */
 	uint32_t nlooms;

@@ -136,7 +136,7 @@ void findings_fini(struct findings *f)
 	if (s) {
 		findings_end_path(f);
 		free(s->threads);
-		free(s->classes);
+		free(s->parties);
 		free(s->marks);
 		free(s->holders);
 		free(s->owned);
@@ -631,8 +631,12 @@ static void on_prefetch(const void *arg, uint32_t stream, bool soon)
 {
 	const struct findings *f = arg;
 
-	if (!soon)
+	if (!soon) {
 		__builtin_prefetch(&f->state->threads[stream]);
+		__builtin_prefetch(&f->state->threads[stream].nperiods);
+	} else if (f->state->intervals) {
+		findings_prefetch_period(&f->state->threads[stream], f->state->intervals->last);
+	}
 	culprits_prefetch(&f->culprits, stream, soon);
 	thread_times_prefetch(&f->times, stream, soon);
 }
@@ -660,13 +664,11 @@ int findings_begin(struct findings *f, const struct source *source, int64_t firs
 	err = culprits_init(&f->culprits, source, first, last);
 	if (err)
 		return err;
-	f->culprits.class_of = findings_class_of;
-	f->culprits.class_arg = f;
 	err = read_metadata(f);
 	if (err)
 		return err;
 	err = findings_begin_path(f);
-	return err ? err : findings_list_classes(f);
+	return err ? err : findings_list_parties(f);
 }
 
 int findings_end(struct findings *f, const struct intervals *intervals)

@@ -9,16 +9,20 @@
 #include <stdlib.h>
 
 /* Starts of runs by a wake-up, as a histogram of the time between them: 8 buckets for each power of
- * two, from PERIOD_LEAST on. */
+ * two, from PERIOD_SHIFT on; the first one has the shorter ones, too. */
 #define PERIOD_BITS    3
-#define PERIOD_SHIFT   13 /* 8 us */
+#define PERIOD_SHIFT   19 /* 524 us: those of FINDING_PERIOD and more are judged */
 #define PERIOD_BUCKETS ((38 - PERIOD_SHIFT) << PERIOD_BITS)
 #define PERIOD_SKIPPED 4 /* periods of a thread before it has a histogram */
 
+_Static_assert(FINDING_PERIOD / 4 * 3 > 1 << PERIOD_SHIFT, "the neighbours of its bucket");
+
 struct periods {
-	uint32_t count[PERIOD_BUCKETS];
-	int64_t sum[PERIOD_BUCKETS];
 	int64_t most, most_at, most_wait;
+	struct {
+		int64_t sum;
+		uint64_t count;
+	} of[PERIOD_BUCKETS];
 };
 
 /* The bucket of a period. */
@@ -46,14 +50,22 @@ int findings_add_period(struct thread_walk *w, int64_t clock)
 	if (!w->periods)
 		return -ENOMEM;
 	bucket = period_bucket(ns);
-	w->periods->count[bucket]++;
-	w->periods->sum[bucket] = clock_sum(w->periods->sum[bucket], ns);
+	w->periods->of[bucket].count++;
+	w->periods->of[bucket].sum = clock_sum(w->periods->of[bucket].sum, ns);
 	if (ns > w->periods->most) {
 		w->periods->most = ns;
 		w->periods->most_at = clock;
 		w->periods->most_wait = clock_distance(w->ready, clock);
 	}
 	return 0;
+}
+
+void findings_prefetch_period(const struct thread_walk *w, int64_t clock)
+{
+	if (!w->periods)
+		return;
+	__builtin_prefetch(&w->periods->most);
+	__builtin_prefetch(&w->periods->of[period_bucket(clock_distance(w->started, clock))]);
 }
 
 int findings_of_jitter(struct findings *f, uint32_t stream)
@@ -67,25 +79,26 @@ int findings_of_jitter(struct findings *f, uint32_t stream)
 	if (!periods || f->threads[stream].kernel)
 		return 0;
 	for (unsigned i = 0; i < PERIOD_BUCKETS; i++)
-		total += periods->count[i];
+		total += periods->of[i].count;
 	if (total < FINDING_PERIODS)
 		return 0;
 	for (; middle < PERIOD_BUCKETS; middle++) {
-		seen += periods->count[middle];
+		seen += periods->of[middle].count;
 		if (seen > total / 2)
 			break;
 	}
-	median = periods->sum[middle] / periods->count[middle];
+	median = periods->of[middle].sum / (int64_t)periods->of[middle].count;
 	for (unsigned i = middle < 2 ? 0 : middle - 2; i <= middle + 2 && i < PERIOD_BUCKETS; i++)
-		near += periods->count[i];
+		near += periods->of[i].count;
 	if (near * 100 < total * FINDING_REGULAR)
 		return 0;
 	for (unsigned i = middle; i < PERIOD_BUCKETS; i++) {
-		if (!periods->count[i] ||
-		    periods->sum[i] / periods->count[i] < FINDING_LATE * median)
+		if (!periods->of[i].count ||
+		    periods->of[i].sum / (int64_t)periods->of[i].count < FINDING_LATE * median)
 			continue;
-		late += periods->count[i];
-		excess = clock_sum(excess, periods->sum[i] - periods->count[i] * median);
+		late += periods->of[i].count;
+		excess = clock_sum(excess,
+				   periods->of[i].sum - (int64_t)periods->of[i].count * median);
 	}
 	if (!late || median < FINDING_PERIOD || !findings_worth(f, excess))
 		return 0;

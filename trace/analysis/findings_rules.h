@@ -53,16 +53,11 @@ struct thread_walk {	     /* of one thread; two lines of the cache */
 	bool last_valid;	 /* it was the only mutex of the thread */
 } __attribute__((aligned(ARRAY_LINE)));
 
-struct thread_class { /* of a thread, for its class as a culprit */
-	uint32_t process;
-	bool kernel, ranked;
-};
-
 struct findings_state { /* of the walk */
 	struct thread_walk *threads;
-	struct thread_class *classes; /* of each stream */
-	struct hash processes;	      /* (loom, pid) */
-	struct mark_name *marks;      /* sorted by type and value after the first event */
+	uint32_t *parties;	 /* of each stream (culprits.h); the group is its process */
+	struct hash processes;	 /* (loom, pid) */
+	struct mark_name *marks; /* sorted by type and value after the first event */
 	size_t nmarks;
 	bool sorted;
 	struct holder *holders;
@@ -146,8 +141,7 @@ void findings_end_path(struct findings *f);
 
 /* findings_waits.c */
 
-int findings_list_classes(struct findings *f);
-unsigned findings_class_of(const void *arg, uint32_t victim, int64_t culprit);
+int findings_list_parties(struct findings *f);
 int findings_take_charges(struct findings *f);
 int findings_of_waits(struct findings *f, const struct group *group);
 int findings_of_sums(struct findings *f, const struct group *group);
@@ -188,6 +182,8 @@ int findings_of_rank_imbalance(struct findings *f);
 /* findings_periods.c */
 
 int findings_add_period(struct thread_walk *w, int64_t clock);
+/* For the next period of a thread, which may end at this clock. */
+void findings_prefetch_period(const struct thread_walk *w, int64_t clock);
 int findings_of_jitter(struct findings *f, uint32_t stream);
 
 #endif

@@ -15,41 +15,38 @@
 #define STEAL_TICK 10000000 /* ns: the kernel counts in these (event-mapping.md, "Steal") */
 
 _Static_assert(CHARGED_CLASSES <= CULPRIT_CLASSES, "each class of culprits has its sum");
+_Static_assert((int)CHARGED_OWN == PARTY_OWN && (int)CHARGED_RANK == PARTY_OF_RANK &&
+		       (int)CHARGED_OTHER == PARTY_OTHER &&
+		       (int)CHARGED_KERNEL == PARTY_OF_KERNEL &&
+		       (int)CHARGED_UNKNOWN == PARTY_UNKNOWN,
+	       "the classes of culprits.h");
 
 static enum culprit_class class_of(const struct findings *f, uint32_t victim, int64_t culprit)
 {
-	const struct thread_class *classes = f->state->classes, *a, *b;
+	const uint32_t *parties = f->state->parties;
 
 	if (culprit <= CULPRIT_OTHERS && culprit > CULPRIT_OTHERS - CHARGED_CLASSES)
 		return (enum culprit_class)(CULPRIT_OTHERS - culprit);
 	if (culprit < 0)
 		return culprit == CULPRIT_IDLE ? CHARGED_IDLE : CHARGED_UNKNOWN;
-	a = &classes[victim];
-	b = &classes[culprit];
-	if (a->process == b->process)
-		return CHARGED_OWN;
-	if (b->kernel)
-		return CHARGED_KERNEL;
-	return a->ranked && b->ranked ? CHARGED_RANK : CHARGED_OTHER;
-}
-
-unsigned findings_class_of(const void *arg, uint32_t victim, int64_t culprit)
-{
-	return class_of(arg, victim, culprit);
+	return (enum culprit_class)party_class(parties[victim], parties[culprit]);
 }
 
 /* After the metadata. Apart from struct thread_use, to stay in the caches. */
-int findings_list_classes(struct findings *f)
+int findings_list_parties(struct findings *f)
 {
 	size_t n = f->source->trace.nstreams;
+	uint32_t *parties = calloc(n + 1, sizeof(*parties));
 
-	f->state->classes = calloc(n + 1, sizeof(*f->state->classes));
-	if (!f->state->classes)
+	f->culprits.parties = f->state->parties = parties;
+	if (!parties)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		f->state->classes[i] =
-			(struct thread_class){f->threads[i].process, f->threads[i].kernel,
-					      f->processes[f->threads[i].process].rank >= 0};
+	for (size_t i = 0; i < n; i++) {
+		uint32_t process = f->threads[i].process;
+
+		parties[i] = process | (f->threads[i].kernel ? PARTY_KERNEL : 0) |
+			     (f->processes[process].rank >= 0 ? PARTY_RANKED : 0);
+	}
 	return 0;
 }
 

@@ -15,7 +15,7 @@
 #ifndef TRACE_ANALYSIS_THREAD_TIMES_H
 #define TRACE_ANALYSIS_THREAD_TIMES_H
 
-#include "trace/analysis/waits.h"
+#include "trace/states/waits.h"
 #include "trace/base/array.h"
 
 enum time_use {
@@ -54,9 +54,9 @@ static inline void time_stays_add(struct time_stays *to, const struct time_stays
 }
 
 struct thread_time { /* of one thread; the first line of the cache is touched at each change */
-	enum time_use use;	       /* the present one, */
-	int64_t since;		       /* and when it began */
-	int64_t known;		       /* private: the present run, as far as its end was searched */
+	enum time_use use; /* the present one, */
+	int64_t since;	   /* and when it began */
+	int64_t known;	   /* private: the present run, as far as its end was searched */
 	int64_t classes[TIME_CLASSES]; /* ns, up to `since` */
 	uint64_t looked;	       /* private: offset of the event where the search goes on */
 	struct time_stays uses[TIME_USES];

@@ -61,8 +61,8 @@ static inline int64_t descend(struct player *player, size_t *k, int64_t clock)
  * its own branch to predict.
  *
  * With thousands of streams the data of a stream leave the caches between its turns. The loop
- * prefetches a stream that moves up, a few steps before its turn: its structure on the fourth
- * level, the bytes of its next event on the third, where the caller prefetches its own data
+ * prefetches a stream that moves up, a few steps before its turn: its structure on the fifth
+ * level, the bytes of its next event on the fourth; on the third the caller prefetches its own data
  * (player->upcoming).
  */
 static inline void move_down(struct player *player, int64_t clock, uint32_t index)
@@ -70,8 +70,8 @@ static inline void move_down(struct player *player, int64_t clock, uint32_t inde
 	unsigned levels = player->levels, depth = 0;
 	size_t k = 1;
 
-#pragma GCC unroll 4
-	for (; depth < 4 && depth < levels; depth++) {
+#pragma GCC unroll 5
+	for (; depth < 5 && depth < levels; depth++) {
 		int64_t risen = descend(player, &k, clock);
 
 		if (risen < 0)
@@ -80,9 +80,11 @@ static inline void move_down(struct player *player, int64_t clock, uint32_t inde
 			player->soon = (uint32_t)risen;
 		} else if (depth == 2) {
 			player->upcoming = (uint32_t)risen;
-			__builtin_prefetch(player->streams[risen].at);
 		} else if (depth == 3) {
+			__builtin_prefetch(player->streams[risen].at);
+		} else if (depth == 4) {
 			__builtin_prefetch(&player->streams[risen]);
+			__builtin_prefetch(&player->streams[risen].base);
 		}
 	}
 #pragma GCC unroll 8

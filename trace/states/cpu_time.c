@@ -186,15 +186,16 @@ int cpu_times_step(struct cpu_times *times, const struct intervals *intervals, u
 		   const struct event *ev)
 {
 	const struct interval_thread *t = &intervals->threads[stream];
-	const char *loom = intervals->source->owners[stream].loom;
 	bool moves = ev->model == 'O' && ev->category == 'A';
 	struct cpu_time *cpu;
+	const char *loom;
 
 	if (!times->part || t->interval.cpu < 0 || t->interval.cpu >= CPUS_MOST ||
 	    !(moves || (ev->model == 'O' && ev->category == 'H') ||
 	      (ev->model == 'K' && ev->category == 'C')) ||
 	    ev->clock != (t->on ? t->span_at : t->off_at))
 		return 0;
+	loom = intervals->source->owners[stream].loom;
 	cpu = cpu_of(times, loom ? loom : "", t->interval.cpu);
 	if (!cpu)
 		return -ENOMEM;

@@ -49,6 +49,30 @@ static int index_tids(struct state_walk *w)
 	return 0;
 }
 
+/* One load in place of a search in a hash, which misses the caches with thousands of threads. */
+static void make_dense(struct state_walk *w, size_t n)
+{
+	const struct owner *owners = w->source->owners;
+	int64_t from, range;
+
+	if (!n || w->looms[w->by_tid[n - 1]] != 0)
+		return;
+	from = owners[w->by_tid[0]].tid;
+	range = clock_distance(from, owners[w->by_tid[n - 1]].tid);
+	if (range < 0 || (uint64_t)range > 4 * n)
+		return;
+	w->dense = malloc(((size_t)range + 1) * sizeof(*w->dense));
+	if (!w->dense)
+		return; /* the hash has them */
+	w->dense_from = from;
+	w->ndense = (uint64_t)range + 1;
+	memset(w->dense, 0xff, w->ndense * sizeof(*w->dense));
+	for (size_t i = n; i-- > 0;)
+		w->dense[owners[w->by_tid[i]].tid - from] = (uint32_t)i;
+}
+
+_Static_assert(HASH_NONE == UINT32_MAX, "a tid that has no stream");
+
 int state_walk_init(struct state_walk *w, const struct source *source)
 {
 	size_t n = source->trace.nstreams;
@@ -61,11 +85,15 @@ int state_walk_init(struct state_walk *w, const struct source *source)
 		goto no_memory;
 	for (size_t i = 0; i < n; i++) {
 		w->threads[i].cpu = CPU_NONE;
+		w->threads[i].stopper = source->owners[i].name &&
+					!strncmp(source->owners[i].name, "migration/", 10);
 		w->by_tid[i] = (uint32_t)i;
 	}
 	qsort_r(w->by_tid, n, sizeof(*w->by_tid), compare, source->owners);
-	if (!index_tids(w))
+	if (!index_tids(w)) {
+		make_dense(w, n);
 		return 0;
+	}
 no_memory:
 	state_walk_fini(w);
 	return log_no_memory("for %zu threads of %s", n, source->trace.path);
@@ -76,6 +104,7 @@ void state_walk_fini(struct state_walk *w)
 	free(w->threads);
 	free(w->by_tid);
 	free(w->looms);
+	free(w->dense);
 	hash_free(&w->first_of);
 	memset(w, 0, sizeof(*w));
 }
@@ -83,9 +112,14 @@ void state_walk_fini(struct state_walk *w)
 int64_t state_walk_find(const struct state_walk *w, uint32_t stream, int64_t tid)
 {
 	const struct owner *owners = w->source->owners;
-	uint32_t at = hash_get(&w->first_of, tid_key(w->looms[stream], tid));
+	uint64_t place = (uint64_t)tid - (uint64_t)w->dense_from;
 	size_t n = w->source->trace.nstreams;
+	uint32_t at;
 
+	if (w->dense)
+		at = place < w->ndense ? w->dense[place] : HASH_NONE;
+	else
+		at = hash_get(&w->first_of, tid_key(w->looms[stream], tid));
 	if (at == HASH_NONE)
 		return -1;
 	for (uint32_t i = at; w->shared && i < n && w->looms[w->by_tid[i]] == w->looms[stream] &&

@@ -25,8 +25,9 @@
 
 struct sched_state {
 	enum thread_state state;
-	int32_t cpu; /* index in the loom, CPU_VIRTUAL or CPU_NONE */
-	bool out;    /* off the CPU by the kernel model (KCO) */
+	int32_t cpu;  /* index in the loom, CPU_VIRTUAL or CPU_NONE */
+	bool out;     /* off the CPU by the kernel model (KCO) */
+	bool stopper; /* the kernel's, "migration/N", which moves other threads to another CPU */
 };
 
 enum sched_step {
@@ -103,7 +104,11 @@ struct state_walk {
 	uint32_t *by_tid;	     /* streams sorted by (loom, tid, pid) */
 	uint32_t *looms;	     /* of each stream, numbered in their order */
 	struct hash first_of;	     /* (loom, tid): index in by_tid of the first one */
-	bool shared;		     /* several streams of a loom have the same tid */
+	uint32_t *dense; /* the same by tid - dense_from, of one loom with tids that are near each
+			    other; NULL: they are not */
+	int64_t dense_from;
+	uint64_t ndense;
+	bool shared; /* several streams of a loom have the same tid */
 };
 
 /* Returns 0, or -ENOMEM after one message. */

@@ -7,8 +7,8 @@
  * of a runnable thread to its KCI; a newborn, from its creator's OHC to its OHx. Specification:
  * event-mapping.md, "The thread state machine".
  */
-#ifndef TRACE_ANALYSIS_WAITS_H
-#define TRACE_ANALYSIS_WAITS_H
+#ifndef TRACE_STATES_WAITS_H
+#define TRACE_STATES_WAITS_H
 
 #include "trace/states/intervals.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "trace/analysis/waits.h"
-
-#include <string.h>
+#include "trace/states/waits.h"
 
 static enum wait_cause cause_of(unsigned why)
 {
@@ -40,15 +38,12 @@ static int32_t cpu_of_run(const struct stream *stream, int32_t cpu)
 	return get_i32(move.payload);
 }
 
-/* True if the CPU is taken by the kernel's stopper, which moves other threads to another CPU. */
 static bool taken_by_stopper(const struct intervals *intervals, uint32_t stream)
 {
-	static const char stopper[] = "migration/";
 	int32_t tid = intervals->threads[stream].interval.next;
 	int64_t taker = tid > 0 ? state_walk_find(&intervals->walk, stream, tid) : -1;
-	const char *name = taker < 0 ? NULL : intervals->source->owners[taker].name;
 
-	return name && !strncmp(name, stopper, sizeof(stopper) - 1);
+	return taker >= 0 && intervals->walk.threads[taker].stopper;
 }
 
 int32_t wait_cpu(const struct intervals *intervals, uint32_t stream, enum wait_cause cause,
