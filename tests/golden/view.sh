@@ -266,6 +266,7 @@ cp -r trace cut
 truncate -s -5 cut/loom.n/proc.1/thread.7/stream.obs
 view 1 cut
 grep -q 'the page ends where the trace is damaged' said || fail "damage"
+[ "$(grep -c 'stream ends inside an event' said)" = 1 ] || fail "the walk for the findings must not repeat the message"
 python3 -B -c 'import sys; sys.path.insert(0, sys.argv[1]); import view_page
 assert view_page.Page("cut.html").meta["damaged"]' "$S/tests/golden" || fail "the page of a damaged trace"
 printf 'thread n 1 1\n' | python3 "$S/tests/golden/tools_make.py" none

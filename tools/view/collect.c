@@ -59,7 +59,7 @@ struct thread_track {
 	int64_t gap_at;
 	uint64_t gap_count;
 	bool gap_open;
-};
+} __attribute__((aligned(ARRAY_LINE)));
 
 /* ---- overview ---- */
 
@@ -386,25 +386,13 @@ static int open_run(struct collect *c, uint32_t stream, int32_t cpu, int64_t beg
 	return 0;
 }
 
-/* The findings report a lack of memory without a message. */
-static int said(int err)
-{
-	return err == -ENOMEM ? log_no_memory("for the findings of the page") : err;
-}
-
 static int take_span(void *arg, const struct intervals *intervals, uint32_t stream, int32_t cpu,
 		     int64_t from, int64_t to)
 {
 	struct collect *c = arg;
 	struct thread_track *t = &c->threads[stream];
-	int err = 0;
+	int err;
 
-	if (c->overview)
-		err = said(findings_listener.span(&c->overview->findings, intervals, stream, cpu,
-						  from, to));
-
-	if (err)
-		return err;
 	err = t->open ? write_run(c, &intervals->threads[stream].interval, RUN_MOVES) : 0;
 	t->moved = t->open;
 	return err ? err : open_run(c, stream, cpu, from, to);
@@ -609,6 +597,18 @@ static int take_mark(struct collect *c, const struct intervals *intervals, uint3
 
 /* ---- the walk ---- */
 
+static void prefetch(const void *arg, uint32_t stream, bool soon)
+{
+	const struct collect *c = arg;
+	const struct thread_track *t = &c->threads[stream];
+
+	if (soon)
+		return;
+	__builtin_prefetch(t);
+	__builtin_prefetch(&t->left_at);
+	__builtin_prefetch(t->stays);
+}
+
 static int take_event(void *arg, const struct intervals *intervals, uint32_t stream,
 		      const struct event *ev)
 {
@@ -616,11 +616,6 @@ static int take_event(void *arg, const struct intervals *intervals, uint32_t str
 	int64_t child;
 	int err;
 
-	if (c->overview) {
-		err = said(findings_listener.event(&c->overview->findings, intervals, stream, ev));
-		if (err)
-			return err;
-	}
 	if (ev->clock > c->end)
 		c->end = ev->clock;
 	if (ev->model == 'O' && ev->category == 'M') {
@@ -657,7 +652,7 @@ static int start(struct collect *c)
 	err = run_block_init(&c->runs, n);
 	if (err)
 		return err;
-	c->threads = calloc(n + 1, sizeof(*c->threads));
+	c->threads = array_lines(n + 1, sizeof(*c->threads));
 	if (!c->threads)
 		return log_no_memory("for %zu threads of %s", n, c->source->trace.path);
 	c->machines = sleep_machines(c->source);
@@ -707,17 +702,16 @@ static int finish(struct collect *c, const struct intervals *intervals)
 }
 
 int collect_trace(struct collect *c, const struct source *source, struct filter *filter,
-		  struct page_file *page, uint64_t limit, struct overview *overview, bool *damaged)
+		  struct page_file *page, uint64_t limit, bool *damaged)
 {
 	static const struct interval_listener listener = {
-		.end = take_end, .span = take_span, .event = take_event};
+		.end = take_end, .span = take_span, .event = take_event, .prefetch = prefetch};
 	struct intervals intervals = {0};
 	int err;
 
 	*damaged = false;
 	*c = (struct collect){.source = source,
 			      .filter = filter,
-			      .overview = overview,
 			      .page = page,
 			      .limit = limit,
 			      .first = filter->first,
@@ -730,11 +724,6 @@ int collect_trace(struct collect *c, const struct source *source, struct filter 
 	err = start(c);
 	if (err)
 		return err;
-	if (overview) {
-		err = said(findings_begin(&overview->findings, source, c->first, c->last));
-		if (err)
-			return err;
-	}
 	err = intervals_walk(&intervals, source, &listener, c);
 	if (err && err != -ENOMEM && intervals.threads) { /* the part before the damage */
 		*damaged = true;
@@ -749,8 +738,6 @@ int collect_trace(struct collect *c, const struct source *source, struct filter 
 	}
 	if (err == 0)
 		err = finish(c, &intervals);
-	if (err == 0 && overview)
-		err = said(findings_end(&overview->findings, &intervals));
 	intervals_fini(&intervals);
 	return err;
 }

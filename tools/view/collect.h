@@ -12,7 +12,6 @@
 #ifndef TOOLS_VIEW_COLLECT_H
 #define TOOLS_VIEW_COLLECT_H
 
-#include "tools/findings/overview_facts.h"
 #include "tools/lib/filter.h"
 #include "tools/view/run_block.h"
 #include "trace/analysis/function_calls.h"
@@ -37,7 +36,6 @@ struct thread_track; /* the present state of a thread */
 struct collect {
 	const struct source *source;
 	struct filter *filter;
-	struct overview *overview; /* its findings listen to the walk; NULL: there are none */
 	struct page_file *page;
 	struct actors actors;
 	struct run_block runs;
@@ -63,9 +61,9 @@ struct collect {
 
 /* Walks the trace and adds its blocks to the page. Returns 0, or -errno after one message;
  * collect_fini() must follow in both cases. *damaged: the walk ended early, after a message; the
- * page has the part before. `overview` may be NULL; else its findings are read. */
+ * page has the part before. */
 int collect_trace(struct collect *collect, const struct source *source, struct filter *filter,
-		  struct page_file *page, uint64_t limit, struct overview *overview, bool *damaged)
+		  struct page_file *page, uint64_t limit, bool *damaged)
 	__attribute__((warn_unused_result));
 void collect_fini(struct collect *collect);
 

@@ -2,8 +2,9 @@
 /*
  * ovni-view: a trace as one HTML page with a timeline, which needs no network and no server.
  *
- * In: a trace, walked once (collect.h); out: the page (page_file.h). This file reads the command
- * line and writes the names: threads, CPUs, functions, the session, the overview.
+ * In: a trace, walked once (collect.h), and beside that for its findings (findings_walk.h); out:
+ * the page (page_file.h). This file reads the command line and writes the names: threads, CPUs,
+ * functions, the session, the overview.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,6 +14,7 @@
 
 #include "tools/lib/wall_clock.h"
 #include "tools/view/collect.h"
+#include "tools/view/findings_walk.h"
 #include "tools/view/put_overview.h"
 #include "trace/base/cli.h"
 #include "trace/base/log.h"
@@ -81,6 +83,7 @@ struct described {
 	const struct options *options;
 	const struct source *source;
 	struct collect *collect;
+	struct findings_walk walk; /* of the findings of the overview */
 	struct overview overview;
 	bool damaged;
 };
@@ -366,7 +369,7 @@ static int describe(struct described *d, struct page_file *page)
 	err = put_wall_clock(d, root);
 	if (err)
 		goto out;
-	if (c->overview) {
+	if (d->options->findings) {
 		err = put_overview(root, &d->overview, &c->actors);
 		if (err)
 			goto lack;
@@ -417,10 +420,18 @@ static int make_page(struct options *options, struct source *source, int *status
 	err = filter_start(&options->filter, source, &active);
 	if (err)
 		goto out;
+	if (options->findings)
+		findings_walk_begin(&described.walk, source, &described.overview.findings,
+				    options->filter.first, options->filter.last);
 	err = collect_trace(&collect, source, &options->filter, &page, options->limit,
-			    options->findings ? &described.overview : NULL, &described.damaged);
+			    &described.damaged);
 	if (err)
 		goto out;
+	if (options->findings) {
+		err = findings_walk_end(&described.walk);
+		if (err)
+			goto out;
+	}
 	err = describe(&described, &page);
 	if (err)
 		goto out;
@@ -445,6 +456,7 @@ static int make_page(struct options *options, struct source *source, int *status
 		err = -EBADMSG;
 	}
 out:
+	findings_walk_fini(&described.walk);
 	overview_fini(&described.overview);
 	collect_fini(&collect);
 	page_file_fini(&page);

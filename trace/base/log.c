@@ -17,6 +17,7 @@
 static const char *log_program = "ovni";
 static atomic_int log_limit = LOG_INFO;
 static atomic_bool lacks_memory;
+static _Thread_local bool muted;
 static atomic_bool status_shown; /* a line of log_status() is on the terminal */
 
 static pthread_mutex_t divert_lock = PTHREAD_MUTEX_INITIALIZER; /* of the next two */
@@ -104,6 +105,11 @@ void log_status(const char *line)
 	put_line(shown, (size_t)len);
 }
 
+void log_mute(bool mute)
+{
+	muted = mute;
+}
+
 void log_divert(void (*hear)(void *to, enum log_level level, const char *text), void *to)
 {
 	pthread_mutex_lock(&divert_lock);
@@ -136,6 +142,8 @@ static void say(enum log_level level, const char *kind, const char *fmt, va_list
 	size_t need, size = sizeof(line);
 	va_list again;
 
+	if (muted)
+		return;
 	va_copy(again, args);
 	len = vsnprintf(text, sizeof(text), fmt, args);
 	if (len < 0)

@@ -56,6 +56,9 @@ void log_divert(void (*hear)(void *to, enum log_level level, const char *text), 
 #define log_info(...)  log_at(LOG_INFO, __VA_ARGS__)
 #define log_debug(...) log_at(LOG_DEBUG, __VA_ARGS__)
 
+/* Leaves out the messages of the calling thread, where another thread reports the same. */
+void log_mute(bool muted);
+
 /* Flushes standard output, for a program that prints its results there. Returns 0, or -errno after
  * one message if output is lost. */
 int flush_stdout(void) __attribute__((warn_unused_result));
