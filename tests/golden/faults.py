@@ -41,7 +41,7 @@ PROGRAMS = [
     ("report", ["flame", "--html", "{in}"]),
     ("view", ["-o", "{out}", "{in}"]),
     ("cut", ["-o", "{out}", "--from", "20ns", "{in}"]),
-    ("merge", ["-o", "{out}", "{in}", "{other}"]),
+    ("merge", ["--loom", "n=m", "-o", "{out}", "{in}", "{other}"]),
     ("pallas", ["export", "{in}", "{out}"]),
     ("export", ["--csv", "-o", "{out}", "{in}"]),
     ("sort", ["{in}"]),

@@ -23,7 +23,7 @@ thread n 1 2
 45 OHe
 END
 make "$trace.other" <<'END'
-thread m 7 7
+thread m 1 1
 12 OHx i32:0 i32:-1 u64:0
 42 OHe
 END
@@ -50,7 +50,7 @@ for command in 'dump' 'info' 'top' 'check' 'report cpu' 'events' 'version'; do
 done
 
 # A limit on the size of files is a failure of the disk, not the end of the tool.
-for command in "cut --from 20ns -o $T/cut" "merge -o $T/merged" 'pallas export'; do
+for command in "cut --from 20ns -o $T/cut" "merge --loom n=m -o $T/merged" 'pallas export'; do
 	# shellcheck disable=SC2086 # words
 	set -- $command
 	operands=("$trace.in")
