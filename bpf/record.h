@@ -37,6 +37,7 @@ enum record_kind {
 	RECORD_MOVED = 7,    /* struct record_moved: before the switch that ends a wait */
 	RECORD_SWITCH_CALL = 8, /* struct record_switch_call: a switch with a system call */
 	RECORD_STACK = 9,	/* struct record_stack: before the switch that ends a long sleep */
+	RECORD_INTERRUPTS = 10, /* struct record_interrupts: before the switch that ends a run */
 	RECORD_KINDS		/* first unused number */
 };
 
@@ -119,6 +120,18 @@ struct record_stack {
 	__u64 kernel[STACK_KERNEL_MAX];
 };
 _Static_assert(sizeof(struct record_stack) == 280, "wire size");
+
+/*
+ * RECORD_INTERRUPTS: interrupt handlers took `ns` from the present run of the task of the id, the
+ * first of them at the clock `first` (--why=irq). It precedes the switch that ends the run, or a
+ * snapshot in it.
+ */
+struct record_interrupts {
+	struct record_head head;
+	__u64 first;
+	__u64 ns;
+};
+_Static_assert(sizeof(struct record_interrupts) == 32, "wire size");
 
 /*
  * RECORD_SWITCH, head.flags. With a CPU list (-C) only switches on the listed CPUs are sent, and

@@ -239,6 +239,8 @@ BASE = [
      "again.",
      [("thread/stack-time", "Time asleep per stack", "Time",
        "Time that each thread is off the CPU with each stack, the wait for a CPU after a wake-up included.")]),
+    ("thread/interrupts", 308, "Thread: interrupts in the run, 1/10000", GRADIENT,
+     "Part of every run of every thread that interrupts took, in 1/10000: 100 is 1 %.", []),
     ("thread/first-taker", 301, "Thread: first taker of the CPU", BY_VALUE,
      "The first thread that ran on the CPU that every thread left, from then until it runs again. Others\n"
      "may have run there since: `ovni-report preempt` charges each one with its time.", []),
@@ -260,6 +262,8 @@ BASE = [
     ("cpu/running", *CPU_COUNT, BY_VALUE,
      "Number of running threads of every CPU: 0 or 1, and any number on a virtual CPU (vCPU).",
      []),
+    ("cpu/interrupts", 308, "Thread: interrupts in the run, 1/10000", GRADIENT,
+     "Part of the run of every CPU's thread that interrupts took, in 1/10000: 100 is 1 %.", []),
     ("cpu/lost", 303, "Gap: scheduler events lost", WARNING,
      "Number of scheduler events that were lost, shown on the CPU of the thread of the first record\n"
      "after them. Inside a gap the states are a guess: it must not be read as idleness.", []),

@@ -13,13 +13,15 @@
  *   306  the owner of the lock that it waits for from OHp to the next OHr; the OHw between them,
  *                                                which is the next event of the thread, has it
  *   307  the stack of a long sleep               from OHp to the next OHr, read ahead as 306
- *   324  running, runnable or sleeping, and why  from OHx to OHe
+ *   308  the part of a run that interrupts     from OHx or OHr to OHp, of the thread and its CPU;
+ * the took, in 1/10 000                     OHr or OHe that follows has it 324  running, runnable
+ * or sleeping, and why  from OHx to OHe
  *
  * In: OHx, OHp, OHw, OHr, OHe and marks; out: lines, and arrows with --arrows. 301 and 302 show
  * dense ids with names in the .pcf, since a tid is not unique over looms; 306 shows those of 301.
  * The types of one event
- * but 303 share a line. ovni.require.bpf in some stream enables the model; it only adds lines.
- * Specification: event-mapping.md, "richer payloads"; prv.md 7; the reference has no 303.
+ * but 303 and 308 share a line. ovni.require.bpf in some stream enables the model; it only adds
+ * lines. Specification: event-mapping.md, "richer payloads"; prv.md 7; the reference has no 303.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -36,9 +38,10 @@
 #include "trace/base/off_cpu.h"
 #include "trace/base/text.h"
 #include "trace/ovni/stack_file.h"
+#include "trace/states/intervals.h"
 #include "trace/states/sleep_call.h"
 
-enum { REASON, NEXT, WAKER, LOST, CALL, OBJECT, OWNER, STACK, ACTIVITY };
+enum { REASON, NEXT, WAKER, LOST, IRQ, CALL, OBJECT, OWNER, STACK, ACTIVITY };
 
 /* Values of 301, 302 and 306 without a thread; the ids of threads follow. */
 enum {
@@ -107,6 +110,8 @@ static const struct channel_page channels[] = {
 	[CALL] = SCHEDULER_CHANNEL(304, CPU_NONE, "Thread: system call of the sleep", NULL),
 	[OBJECT] = SCHEDULER_CHANNEL(305, CPU_NONE, "Thread: object of the sleep", NULL),
 	[OWNER] = SCHEDULER_CHANNEL(306, CPU_NONE, "Thread: owner of the lock", owner_values),
+	[IRQ] = SCHEDULER_CHANNEL(308, CPU_OF_RUNNING, "Thread: interrupts in the run, 1/10000",
+				  NULL),
 	[STACK] = SCHEDULER_CHANNEL(307, CPU_NONE, "Thread: stack of the sleep", NULL),
 };
 
@@ -136,6 +141,7 @@ struct off_period {		     /* of one thread, for arrows */
 
 struct bpf {
 	uint32_t first;		    /* channel */
+	bool irqs;		    /* the recording has the time of interrupts */
 	bool *richer;		    /* by stream: it has the richer payloads */
 	struct known_thread *known; /* in the order of their first use */
 	size_t nknown;
@@ -189,6 +195,7 @@ static int metadata(struct emulator *emu, struct model_state *state, const struc
 			return model_complain(state, "out of memory (for the model bpf)");
 	}
 	bpf->richer[stream] = true;
+	bpf->irqs |= json_bool(json_get(meta, "bpf.session.irq"));
 	if (sleep_objects_metadata(&bpf->objects, meta, stream))
 		return model_complain(state, "out of memory (for the model bpf)");
 	for (name = json_first(json_get(meta, "bpf.names")); name; name = json_next(name))
@@ -226,6 +233,45 @@ static void put_lost(struct emulator *emu, struct thread *th, uint32_t channel, 
 {
 	if (lost)
 		(void)channel_set(emu, th, channel, lost);
+	else if (th->slots[channel].has)
+		(void)channel_clear(emu, th, channel);
+}
+
+#define IRQ_ALL 10000 /* of 308: all of the run */
+
+/* Value of 308 for a run that begins at `ev`; 0: none, or its end is not within STREAM_PEEK bytes.
+ */
+static int64_t irq_value(const struct bpf *bpf, const struct stream *stream, const struct event *ev)
+{
+	const uint8_t *at = stream->at, *end = stream_peek_end(stream);
+	int64_t left = ev->clock;
+	struct event next;
+	ssize_t n;
+
+	while (bpf->irqs && (n = event_decode(&next, at, end)) > 0) {
+		uint32_t mcv = event_mcv(&next);
+
+		at += n;
+		if (left == ev->clock && (mcv == MCV('O', 'H', 'p') || mcv == MCV('O', 'H', 'e')))
+			left = next.clock;
+		if (mcv != MCV('O', 'H', 'r') && mcv != MCV('O', 'H', 'e'))
+			continue;
+		n = interval_irq_ns(&next) ? clock_distance(ev->clock, left) : 0;
+		return n > 0 ? (int64_t)((double)interval_irq_ns(&next) * IRQ_ALL / (double)n) : 0;
+	}
+	return 0;
+}
+
+static void put_irqs(struct emulator *emu, const struct bpf *bpf, struct thread *th,
+		     const struct event *ev)
+{
+	uint32_t channel = bpf->first + IRQ;
+	int64_t value = ev->value == 'x' || ev->value == 'r'
+				? irq_value(bpf, &emu->streams[th->stream], ev)
+				: 0;
+
+	if (value)
+		(void)channel_set(emu, th, channel, value);
 	else if (th->slots[channel].has)
 		(void)channel_clear(emu, th, channel);
 }
@@ -473,6 +519,7 @@ static int watch(struct emulator *emu, struct model_state *state, struct thread 
 				 ev->value == ']' ? 0 : get_i64(ev->payload));
 		return 0;
 	}
+	put_irqs(emu, bpf, th, ev);
 	switch (ev->value) {
 	case 'x':
 		put(&pairs, ACTIVITY, ACTIVITY_RUNNING);

@@ -7,7 +7,7 @@ cfgtrace: writes the smallest trace with all that we have views of.
 
 One thread that runs for a while, as ovni-bpf would have recorded it (`require.bpf`): it has
 a region of every model, a task of every runtime, a probe (mark type 0), the API pthread (80, 81), a gap
-(mark type 92), the marks of an accelerator (93 to 99), a sleep on a lock with a stack, a hardware counter and
+(mark type 92), the marks of an accelerator (93 to 99), a sleep on a lock with a stack, a run with an interrupt, a hardware counter and
 permission for every breakdown.
 """
 import json
@@ -40,7 +40,7 @@ META = {
             "99": {"title": "Accel: extension record", "chan_type": "single"},
         },
     },
-    "bpf": {"session": {"machine": "x86_64"}},
+    "bpf": {"session": {"machine": "x86_64", "irq": True}},
     "nosv": {"can_breakdown": True, "hwc": {"0": {"name": "INSTRUCTIONS"}}},
 }
 
@@ -64,7 +64,8 @@ EVENTS += [("VWC+", struct.pack("<q", 1000)),
            ("6Yc+", CREATE_TYPE), ("6Tc", CREATE_TASK), ("6Tx", TASK), ("6Te", TASK)]
 EVENTS += [(mcv, mark(1, number)) for number in (0, 80, 81, 92) for mcv in ("OM[", "OM]")]
 EVENTS += [("OM=", mark(1, number)) for number in range(93, 100)]
-EVENTS += [("OHp", struct.pack("<HiHQ", 1, 0, 202, 4096)), ("OHw", struct.pack("<iiII", -2, -1, 1, 0)), ("OHr", b""), ("OHe", b"")]
+EVENTS += [("OHp", struct.pack("<HiHQ", 1, 0, 202, 4096)), ("OHw", struct.pack("<iiII", -2, -1, 1, 0)), ("OHr", struct.pack("<I", 5))]
+EVENTS += [("OHe", b"")]
 
 
 def main(trace):

@@ -70,7 +70,7 @@ TABLE = {
     "tools/loom/export": ("trace/ tools/lib tools/loom/run", "cjson/"),
 }
 LIBRARIES = re.compile(r"(bpf/|cjson/|zstd|zlib|libelf|gelf|elfutils/|dwarf|cap-ng|seccomp|libiberty/|capstone/|mpi|cmocka)")
-KERNEL_HEADERS = {"record.h", "state.h", "summary.h", "sample.h", "ovni.skel.h"}  # the contract with user/
+KERNEL_HEADERS = {"record.h", "state.h", "summary.h", "sample.h", "irq.h", "ovni.skel.h"}  # the contract with user/
 # A name that stands in two folders: the kernel half and the user half of a thing, the page of a model in the
 # catalog and in the emulator, the sub-commands that ovni-loom and ovni-pallas share, and summary: the mode in bpf, and
 # the report.

@@ -50,7 +50,7 @@ Findings, the most expensive first
      ovni-report latency --tid 11 ovni
 3. the hypervisor took 30.000 ms of 1.000 s (3.0 %) from CPU 0: run times there contain it
      ovni-report cpu ovni
-not recorded: the time of interrupts and of the kernel (it counts as run time)
+not recorded: the time of interrupts (--why=irq) and of the kernel (it counts as run time)
 END
 diff want got || fail "the overview"
 COLUMNS=80 report >got || fail "the overview in 80 columns failed"
@@ -133,7 +133,7 @@ Findings, the most expensive first
 1. victim (11) waited 80.0 % of 250.000 ms for a CPU: 200.000 ms; noisy\x1b[31m (20) ran on CPU 0
    for 200.000 ms
      ovni-report preempt --tid 11 --from 50000000 --to 300000000 part
-not recorded: the time of interrupts and of the kernel (it counts as run time)
+not recorded: the time of interrupts (--why=irq) and of the kernel (it counts as run time)
 END
 diff want got || fail "the overview of a part"
 report part --from 2000000000 >got || fail "the overview of no time failed"

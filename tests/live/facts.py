@@ -38,12 +38,20 @@ class Event:
     def ints(self, layout):
         """The payload as little-endian numbers; "" events give ()."""
         size = struct.calcsize("<" + layout)
-        known = len(self.data) - self._unknown_bytes(size) - self._call_bytes() - self._owner_bytes()
+        known = len(self.data) - self._unknown_bytes(size) - self._call_bytes() - self._owner_bytes() - self._irq_bytes()
         check(known == size, self.mcv, "has", len(self.data), "bytes, not", size)
         return struct.unpack("<" + layout, self.data[:size]) if known == size else None
 
     def _call_bytes(self):
         return len(self.data) - 6 if self.mcv in ("OHp", "KCO") and len(self.data) in (8, 16) else 0
+
+    def _irq_bytes(self):
+        return 4 if self.mcv in ("OHr", "OHe") and len(self.data) == 4 else 0
+
+    def interrupts(self):
+        """ns that interrupts took from the run before; 0: none, or not recorded."""
+        value, = struct.unpack("<I", self.data) if self._irq_bytes() else (0,)
+        return (value & 0x7fffffff) << 10 if value >> 31 else value
 
     def _owner_bytes(self):
         return {8: 4, 16: 12}.get(len(self.data), 0) if self.mcv in ("OHw", "KCI") else 0

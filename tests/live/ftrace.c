@@ -2,13 +2,14 @@
 /*
  * ftrace: an independent instrument, to compare the recorder with.
  *
- *   ftrace [-b MIB] FILE      records until SIGINT, SIGTERM or SIGHUP
+ *   ftrace [-i] [-b MIB] FILE      records until SIGINT, SIGTERM or SIGHUP
  *
- * It records every scheduler switch and wake-up of the machine with the kernel's own tracer, in a
- * separate instance, prints "ready" on standard output, and at the end decodes the raw ring buffers
- * into FILE (ftrace.h). Nothing is read meanwhile, so it does not disturb; a buffer that was too
- * small is an error, never a hole. The instance is removed however the program ends: a guard
- * process waits for its end. tracefs is mounted for this program alone.
+ * It records every scheduler switch and wake-up of the machine, or with -i every switch and
+ * interrupt handler, with the kernel's own tracer, in a separate instance, prints "ready" on
+ * standard output, and at the end decodes the raw ring buffers into FILE (ftrace.h). Nothing is
+ * read meanwhile, so it does not disturb; a buffer that was too small is an error, never a hole.
+ * The instance is removed however the program ends: a guard process waits for its end. tracefs is
+ * mounted for this program alone.
  *
  * Status 0, 1 failed, 2 usage, 77 no tracefs here.
  * Format of the pages: Documentation/trace/ring-buffer-map.rst, events/header_event.
@@ -39,17 +40,41 @@ struct event_format {
 	const char *fields[3]; /* names of a, b, state; NULL: none */
 	unsigned id;
 	unsigned offsets[3], sizes[3];
+	enum ftrace_handler handler; /* of FTRACE_ENTER and FTRACE_LEAVE */
 };
 
+#define HANDLER(path, field, handler)                                                              \
+	{path "_entry", FTRACE_ENTER, {field, NULL, NULL}, 0, {0}, {0}, handler},                  \
+	{                                                                                          \
+		path "_exit", FTRACE_LEAVE, {field, NULL, NULL}, 0, {0}, {0}, handler              \
+	}
+
+/* clang-format off */
 static struct event_format formats[] = {
-	{"sched/sched_switch", FTRACE_SWITCH, {"prev_pid", "next_pid", "prev_state"}, 0, {0}, {0}},
-	{"sched/sched_wakeup", FTRACE_WAKEUP, {"pid", "target_cpu", NULL}, 0, {0}, {0}},
-	{"sched/sched_waking", FTRACE_WAKING, {"pid", "target_cpu", NULL}, 0, {0}, {0}},
-	{"sched/sched_process_fork", FTRACE_FORK, {"parent_pid", "child_pid", NULL}, 0, {0}, {0}},
-	{"sched/sched_stat_runtime", FTRACE_RUNTIME, {"pid", "pid", "runtime"}, 0, {0}, {0}},
-	{"sched/sched_process_exec", FTRACE_EXEC, {"pid", "old_pid", NULL}, 0, {0}, {0}},
+	{"sched/sched_switch", FTRACE_SWITCH, {"prev_pid", "next_pid", "prev_state"}, 0, {0}, {0}, 0},
+	{"sched/sched_wakeup", FTRACE_WAKEUP, {"pid", "target_cpu", NULL}, 0, {0}, {0}, 0},
+	{"sched/sched_waking", FTRACE_WAKING, {"pid", "target_cpu", NULL}, 0, {0}, {0}, 0},
+	{"sched/sched_process_fork", FTRACE_FORK, {"parent_pid", "child_pid", NULL}, 0, {0}, {0}, 0},
+	{"sched/sched_stat_runtime", FTRACE_RUNTIME, {"pid", "pid", "runtime"}, 0, {0}, {0}, 0},
+	{"sched/sched_process_exec", FTRACE_EXEC, {"pid", "old_pid", NULL}, 0, {0}, {0}, 0},
+#define NTASKS 6 /* with -i only the first of these, and the rest */
+	HANDLER("irq/softirq", "vec", FTRACE_SOFTIRQ_VECTOR),
+	HANDLER("irq/irq_handler", "irq", FTRACE_IRQ_LINE),
+	HANDLER("irq_vectors/local_timer", "vector", FTRACE_LOCAL_TIMER),
+	HANDLER("irq_vectors/irq_work", "vector", FTRACE_IRQ_WORK),
+	HANDLER("irq_vectors/call_function", "vector", FTRACE_CALL_FUNCTION),
+	HANDLER("irq_vectors/call_function_single", "vector", FTRACE_CALL_FUNCTION_SINGLE),
+	HANDLER("irq_vectors/reschedule", "vector", FTRACE_RESCHEDULE),
 };
+/* clang-format on */
 #define NFORMATS (sizeof(formats) / sizeof(formats[0]))
+
+static bool handlers; /* -i */
+
+static bool wanted(size_t format)
+{
+	return !format || handlers == (format >= NTASKS);
+}
 
 struct output {
 	FILE *file;
@@ -184,6 +209,8 @@ static void enable(int dir, unsigned mib)
 	snprintf(text, sizeof(text), "%u", mib * 1024);
 	put(dir, "buffer_size_kb", text);
 	for (i = 0; i < NFORMATS; i++) {
+		if (!wanted(i))
+			continue;
 		read_format(dir, &formats[i]);
 		snprintf(text, sizeof(text), "events/%s/enable", formats[i].path);
 		put(dir, text, "1");
@@ -221,7 +248,7 @@ static void decode_event(struct output *out, uint64_t clock, const uint8_t *data
 	if (size < 8)
 		fail("event of %zu bytes", size);
 	memcpy(&id, data, sizeof(id));
-	for (i = 0; i < NFORMATS && formats[i].id != id; i++)
+	for (i = 0; i < NFORMATS && !(wanted(i) && formats[i].id == id); i++)
 		;
 	if (i == NFORMATS)
 		return; /* the tracer's own notes */
@@ -235,7 +262,7 @@ static void decode_event(struct output *out, uint64_t clock, const uint8_t *data
 	record.flags = data[2];
 	record.current = (int32_t)get_u32(data + 4);
 	record.a = (int32_t)values[0];
-	record.b = (int32_t)values[1];
+	record.b = format->fields[1] ? (int32_t)values[1] : (int32_t)format->handler;
 	record.state = values[2];
 	if (fwrite(&record, sizeof(record), 1, out->file) != 1)
 		fail("cannot write the records: %s", strerror(errno));
@@ -352,12 +379,15 @@ int main(int argc, char **argv)
 	sigset_t stop;
 	pid_t guardian;
 
-	while ((opt = getopt(argc, argv, "b:")) != -1) {
-		if (opt != 'b' || (mib = (unsigned)strtoul(optarg, NULL, 10)) < 1 || mib > 4096)
+	while ((opt = getopt(argc, argv, "ib:")) != -1) {
+		if (opt == 'i')
+			handlers = true;
+		else if (opt != 'b' || (mib = (unsigned)strtoul(optarg, NULL, 10)) < 1 ||
+			 mib > 4096)
 			optind = argc;
 	}
 	if (argc - optind != 1) {
-		fputs("usage: ftrace [-b MIB] FILE\n", stderr);
+		fputs("usage: ftrace [-i] [-b MIB] FILE\n", stderr);
 		return 2;
 	}
 	sigemptyset(&stop);

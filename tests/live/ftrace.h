@@ -24,7 +24,20 @@ enum ftrace_kind {
 	FTRACE_FORK,	/* a has created the thread or process b */
 	FTRACE_EXEC,	/* a has executed a program; its tid was b before */
 	FTRACE_RUNTIME, /* a, which runs, has `state` ns more on its account */
+	/* With -i. a: vector of a softirq, number of a line; b: enum ftrace_handler */
+	FTRACE_ENTER, /* an interrupt handler begins */
+	FTRACE_LEAVE,
 	FTRACE_KINDS
+};
+
+enum ftrace_handler {
+	FTRACE_SOFTIRQ_VECTOR,
+	FTRACE_IRQ_LINE,
+	FTRACE_LOCAL_TIMER,
+	FTRACE_IRQ_WORK,
+	FTRACE_CALL_FUNCTION,
+	FTRACE_CALL_FUNCTION_SINGLE,
+	FTRACE_RESCHEDULE
 };
 
 /* Of `flags` */

@@ -11,11 +11,13 @@
  * printed up to there, and then the dump ends with status 1.
  * Specification: tools.md 1.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "tools/lib/filter.h"
 #include "tools/lib/printer.h"
+#include "tools/lib/table.h"
 #include "trace/base/cli.h"
 #include "trace/base/digits.h"
 #include "trace/base/log.h"
@@ -24,6 +26,7 @@
 #include "trace/ovni/player.h"
 #include "trace/ovni/stack_file.h"
 #include "trace/ovni/trace.h"
+#include "trace/states/intervals.h"
 #include "trace/states/sleep_call.h"
 
 #define OWNER_END   8  /* bytes of OHw and KCI up to the owner of a lock, */
@@ -191,6 +194,8 @@ static void explain_anew(struct printer *out, const struct event *ev)
 		n = OWNER_END; /* put_owner() has it */
 	if (sleep_stack(ev))
 		n = STACK_END; /* put_stack() has it */
+	if (interval_irq_ns(ev))
+		n = ev->payload_size; /* put_irq_time() has it */
 	if (n < ev->payload_size) {
 		printer_bytes(out, " +", 2);
 		put_bytes(out, ev->payload + n, ev->payload_size - n);
@@ -402,6 +407,16 @@ static void put_stack(struct dump *d, const struct event *ev)
 	free(text);
 }
 
+static void put_irq_time(struct dump *d, const struct event *ev)
+{
+	char text[DURATION_TEXT];
+
+	if (!interval_irq_ns(ev))
+		return;
+	duration_words(text, interval_irq_ns(ev));
+	printer_format(&d->out, ", interrupts took %s from its last run", text);
+}
+
 static inline void print_line(struct dump *d, uint32_t stream, const struct event *ev)
 {
 	const struct column *column = &d->columns[stream];
@@ -424,6 +439,7 @@ static inline void print_line(struct dump *d, uint32_t stream, const struct even
 			put_owner(d, ev);
 			put_stack(d, ev);
 		}
+		put_irq_time(d, ev);
 	}
 	printer_bytes(&d->out, "\n", 1);
 }
@@ -452,6 +468,8 @@ static void print_json(struct dump *d, uint32_t stream, const struct event *ev)
 		printer_format(out, ",\"lock_owner\":%d", sleep_lock_owner(ev));
 	if (sleep_stack(ev))
 		printer_format(out, ",\"stack\":%u", sleep_stack(ev));
+	if (interval_irq_ns(ev))
+		printer_format(out, ",\"interrupts\":%" PRId64, interval_irq_ns(ev));
 	printer_text(out, ",\"args\":");
 	printer_text(out,
 		     put_json_arguments(out, ev) ? ",\"known\":true}\n" : ",\"known\":false}\n");

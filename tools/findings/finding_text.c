@@ -207,6 +207,25 @@ static char *owner_text(const struct finding *finding, const struct words *w)
 	return text;
 }
 
+/* The part of the run time that interrupts took, and the kind that had most of the CPU's time. */
+static char *irq_text(const struct finding *finding, const struct words *w)
+{
+	const int64_t *n = finding->numbers;
+	bool one = finding_has(finding, NUMBER_CPU);
+	char *kind = finding->irq ? xasprintf("; %s, %s took most: %s (%" PRId64 " %s)",
+					      one ? w->where : "over all CPUs", finding->irq, w->by,
+					      n[NUMBER_COUNT],
+					      plural((uint64_t)n[NUMBER_COUNT], "time", "times"))
+				  : strdup("");
+	char *text =
+		kind ? xasprintf("interrupts took %s of the %s that %s ran (%.1f %%)%s", w->time,
+				 w->of, w->who, percent(n[NUMBER_TIME], n[NUMBER_OF]), kind)
+		     : NULL;
+
+	free(kind);
+	return text;
+}
+
 static char *sentence_of(const struct overview *o, const struct finding *finding,
 			 const struct words *w)
 {
@@ -269,6 +288,8 @@ static char *sentence_of(const struct overview *o, const struct finding *finding
 		return xasprintf("the hypervisor took %s of %s (%.1f %%) from %s: run times there "
 				 "contain it",
 				 w->time, w->of, percent(n[NUMBER_TIME], n[NUMBER_OF]), w->who);
+	case FINDING_IRQ:
+		return irq_text(finding, w);
 	default:
 		return wait_text(o, finding, w);
 	}
@@ -362,6 +383,7 @@ char *finding_command(const struct overview *o, const struct finding *finding)
 		[FINDING_BLOCKED] = "why",
 		[FINDING_JITTER] = "timehist",
 		[FINDING_STEAL] = "cpu",
+		[FINDING_IRQ] = "why",
 	};
 	const struct finding_party *party = &finding->who;
 	const struct owner *owner = overview_owner(o, party->stream);

@@ -44,12 +44,14 @@ char *overview_notes(const struct overview *o)
 		threads |= f->processes[i].nthreads > 1;
 		ranks |= f->processes[i].rank >= 0;
 	}
-	return xasprintf("not recorded: %s%s%s%sthe time of interrupts and of the kernel (it "
-			 "counts as run time)",
+	return xasprintf("not recorded: %s%s%s%s%s (it counts as run time)",
 			 o->others ? "threads outside of the target (-a), " : "",
 			 threads && !f->locks ? "locks (--why=lock), " : "",
 			 ranks && !f->mpi ? "MPI (--api mpi), " : "",
-			 threads && !f->openmp ? "OpenMP (--api openmp), " : "");
+			 threads && !f->openmp ? "OpenMP (--api openmp), " : "",
+			 json_bool(json_get(o->session, "bpf.session.irq"))
+				 ? "the time of the kernel"
+				 : "the time of interrupts (--why=irq) and of the kernel");
 }
 
 char *overview_command(const struct overview *o)

@@ -67,6 +67,8 @@ static void put_findings(struct json *doc, const struct overview *o)
 			json_put_string(node, "call", finding->call);
 		if (finding->lock)
 			json_put_string(node, "lock", finding->lock);
+		if (finding->irq)
+			json_put_string(node, "interrupt", finding->irq);
 		json_put_string(node, "text", text ? text : "");
 		json_put_string(node, "command", command ? command : "");
 		free(text);
@@ -84,6 +86,8 @@ static void put_threads(struct json *doc, const struct overview *o, const uint32
 
 		put_owner(node, o, order[i]);
 		json_put_int(node, "run_ns", use->run);
+		if (use->irq)
+			json_put_int(node, "interrupts_ns", use->irq);
 		json_put_int(node, "wait_ns", use->waited);
 		json_put_int(node, "throttled_ns", use->throttled);
 		json_put_int(node, "asleep_ns", thread_use_sleep(use));
@@ -114,6 +118,8 @@ static void put_cpus(struct json *doc, const struct overview *o)
 		json_put_int(node, "unknown_ns", cpu->unknown);
 		if (overview_steal(o, cpu) != CELL_UNKNOWN)
 			json_put_int(node, "steal_ns", overview_steal(o, cpu));
+		if (cpu->irq >= 0 && !o->findings.part)
+			json_put_int(node, "interrupts_ns", cpu->irq);
 	}
 }
 

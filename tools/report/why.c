@@ -23,21 +23,29 @@
 #include "trace/base/log.h"
 #include "trace/analysis/blocked.h"
 
+/* Of why and of blocked, but for the last one. */
+/* clang-format off */
+#define COLUMNS \
+	{"thread", "thread", CELL_TEXT, 16}, \
+	{"tid", "tid", CELL_COUNT, 6, SHOW_DATA}, \
+	{"pid", "pid", CELL_COUNT, 6, SHOW_DATA}, \
+	{"name", "name", CELL_TEXT, 16, SHOW_DATA}, \
+	{"rank", "rank", CELL_COUNT, 4, SHOW_IF_ANY}, \
+	{"state", "state", CELL_TEXT, 8}, \
+	{"reason", "reason", CELL_TEXT, 9}, \
+	{"times", "times", CELL_COUNT, 6}, \
+	{"time", "time", CELL_DURATION, 10}, \
+	{"percent", "percent", CELL_PERCENT, 7}, \
+	{"max", "max", CELL_DURATION, 10}, \
+	{"max_at", "max at", CELL_CLOCK, 10}, \
+	{"call", "in", CELL_TEXT, 0, SHOW_IF_ANY}
+/* clang-format on */
 static const struct table_column columns[] = {
-	{"thread", "thread", CELL_TEXT, 16},
-	{"tid", "tid", CELL_COUNT, 6, SHOW_DATA},
-	{"pid", "pid", CELL_COUNT, 6, SHOW_DATA},
-	{"name", "name", CELL_TEXT, 16, SHOW_DATA},
-	{"rank", "rank", CELL_COUNT, 4, SHOW_IF_ANY},
-	{"state", "state", CELL_TEXT, 8},
-	{"reason", "reason", CELL_TEXT, 9},
-	{"times", "times", CELL_COUNT, 6},
-	{"time", "time", CELL_DURATION, 10},
-	{"percent", "percent", CELL_PERCENT, 7},
-	{"max", "max", CELL_DURATION, 10},
-	{"max_at", "max at", CELL_CLOCK, 10},
-	{"call", "in", CELL_TEXT, 0, SHOW_IF_ANY},
-	{"waker", "woken by", CELL_TEXT, 0}, /* of blocked alone */
+	COLUMNS, {"interrupts", "interrupts", CELL_DURATION, 10, SHOW_IF_ANY}, /* part of running */
+};
+static const struct table_column blocked_columns[] = {
+	COLUMNS,
+	{"waker", "woken by", CELL_TEXT, 0},
 };
 #define NCOLUMNS (sizeof(columns) / sizeof(columns[0]))
 
@@ -46,6 +54,7 @@ struct part { /* one use of the time of a group, in one call, ended by one waker
 	enum time_use use;
 	const char *call, *waker; /* "" for none, or not known */
 	struct time_stays stays;
+	int64_t irq; /* part of them, of TIME_RUNNING; CELL_UNKNOWN: not recorded */
 };
 
 struct why {
@@ -53,6 +62,7 @@ struct why {
 	struct blocked blocked;
 	const struct report *report;
 	const struct event *ev; /* the present one; NULL after the walk */
+	bool irqs;		/* the recording has the time of interrupts */
 	char **texts;		/* the call and the waker of each row of `blocked` */
 };
 
@@ -77,6 +87,8 @@ static int begin(struct report *report, bool wakers)
 	if (err)
 		return err;
 	why->report = report;
+	for (size_t i = 0; i < report->source->trace.nstreams; i++)
+		why->irqs |= report->source->owners[i].irq;
 	why->times.stay = stay;
 	why->times.arg = why;
 	return blocked_init(&why->blocked, report->source, wakers);
@@ -139,7 +151,7 @@ static int add_row(struct report *report, const struct part *part, const struct 
 {
 	const struct group *g = &report->groups.list[part->group];
 	const struct time_stays *stays = &part->stays;
-	union cell row[NCOLUMNS] = {{.text = NULL}}; /* why has no waker */
+	union cell row[NCOLUMNS] = {{.text = NULL}};
 
 	row[0].text = strdup(g->label);
 	row[1].number = g->tid;
@@ -156,6 +168,8 @@ static int add_row(struct report *report, const struct part *part, const struct 
 	row[12].text = strdup(part->call);
 	if (report->kind == &report_blocked)
 		row[13].text = strdup(part->waker);
+	else
+		row[13].number = part->irq;
 	return table_add(&report->table, row);
 }
 
@@ -187,6 +201,14 @@ static int make_texts(struct report *report)
 	return 0;
 }
 
+/* The run time of a thread that interrupts took, if the recording has it. */
+static int64_t irq_of(const struct report *report, uint32_t stream)
+{
+	const struct why *why = report->more;
+
+	return why->irqs ? why->times.threads[stream].irq : CELL_UNKNOWN;
+}
+
 /* The parts of all threads, of groups that may have several. Returns their number. */
 static size_t collect(struct report *report, struct part *parts)
 {
@@ -196,13 +218,18 @@ static size_t collect(struct report *report, struct part *parts)
 	for (uint32_t i = 0; i < report->source->trace.nstreams; i++)
 		for (int use = 0; use < TIME_ASLEEP && report->filter->streams[i]; use++)
 			if (why->times.threads[i].uses[use].count)
-				parts[n++] = (struct part){report->groups.of[i], (enum time_use)use,
-							   "", "", why->times.threads[i].uses[use]};
+				parts[n++] = (struct part){report->groups.of[i],
+							   (enum time_use)use,
+							   "",
+							   "",
+							   why->times.threads[i].uses[use],
+							   use ? CELL_UNKNOWN : irq_of(report, i)};
 	for (size_t i = 0; i < why->blocked.nrows; i++) {
 		const struct blocked_row *row = &why->blocked.rows[i];
 
-		parts[n++] = (struct part){report->groups.of[row->stream], row->use,
-					   why->texts[2 * i], why->texts[2 * i + 1], row->stays};
+		parts[n++] =
+			(struct part){report->groups.of[row->stream], row->use,	  why->texts[2 * i],
+				      why->texts[2 * i + 1],	      row->stays, CELL_UNKNOWN};
 	}
 	return n;
 }
@@ -214,10 +241,16 @@ static size_t join(struct part *parts, size_t n)
 
 	qsort(parts, n, sizeof(*parts), by_call);
 	for (size_t i = 0; i < n; i++)
-		if (rows && !by_call(&parts[rows - 1], &parts[i]))
+		if (rows && !by_call(&parts[rows - 1], &parts[i])) {
 			time_stays_add(&parts[rows - 1].stays, &parts[i].stays);
-		else
+			if (parts[i].irq != CELL_UNKNOWN)
+				parts[rows - 1].irq =
+					parts[rows - 1].irq == CELL_UNKNOWN
+						? parts[i].irq
+						: clock_sum(parts[rows - 1].irq, parts[i].irq);
+		} else {
 			parts[rows++] = parts[i];
+		}
 	return rows;
 }
 
@@ -273,7 +306,7 @@ static void release(struct report *report)
 const struct report_kind report_why = {
 	.name = "why",
 	.columns = columns,
-	.ncolumns = NCOLUMNS - 1,
+	.ncolumns = NCOLUMNS,
 	.by = BY_THREAD,
 	.more = sizeof(struct why),
 	.init = init,
@@ -289,7 +322,7 @@ static int init_blocked(struct report *report)
 
 const struct report_kind report_blocked = {
 	.name = "blocked",
-	.columns = columns,
+	.columns = blocked_columns,
 	.ncolumns = NCOLUMNS,
 	.order = "time",
 	.names = true,

@@ -29,6 +29,7 @@ const char *const finding_names[FINDING_KINDS] = {
 	[FINDING_BLOCKED] = "uninterruptible",
 	[FINDING_JITTER] = "jitter",
 	[FINDING_STEAL] = "steal",
+	[FINDING_IRQ] = "interrupts",
 };
 
 const char *const finding_number_names[NUMBERS] = {
@@ -155,6 +156,7 @@ void findings_fini(struct findings *f)
 	for (size_t i = 0; i < f->n; i++) {
 		free(f->list[i].call);
 		free(f->list[i].lock);
+		free(f->list[i].irq);
 	}
 	cpu_times_fini(&f->cpus);
 	free(f->processes);
@@ -330,6 +332,7 @@ static int take_event(struct findings *f, const struct intervals *intervals, uin
 static void take_times(struct thread_use *use, const struct thread_time *times)
 {
 	use->run = times->uses[TIME_RUNNING].ns;
+	use->irq = times->irq;
 	for (int cause = 0; cause < WAIT_CAUSES; cause++) {
 		const struct time_stays *stays = &times->uses[TIME_WAITING + cause];
 
@@ -467,7 +470,8 @@ static int find_in_group(struct findings *f, const struct group *group)
 {
 	static int (*const finders[])(struct findings *, const struct group *) = {
 		findings_of_waits, findings_of_sums, findings_of_imbalance, findings_of_locks,
-		findings_of_owners};
+		findings_of_owners,
+		findings_of_irqs};
 	int err;
 
 	if (f->processes[group->process].recorder)

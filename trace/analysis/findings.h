@@ -38,6 +38,7 @@
 #define FINDING_LATE	      2	      /* times the median: a longer period is late */
 #define FINDING_SURE_PERCENT  2	      /* a culprit that may lack more of its time is not named */
 #define FINDING_STEAL_PERCENT 2	      /* of the time of a CPU */
+#define FINDING_IRQ_PERCENT   5	      /* of the run time */
 #define FINDING_RANKS	      32      /* more ranks in a loom are not compared in pairs */
 #define FINDING_PATH_EVENTS   3000000 /* of the command: with more, its path is left out */
 
@@ -59,6 +60,7 @@ enum finding_kind {
 	FINDING_BLOCKED,   /* uninterruptible sleep without I/O */
 	FINDING_JITTER,	   /* late in a regular period */
 	FINDING_STEAL,	   /* the hypervisor had the CPU */
+	FINDING_IRQ,	   /* interrupt handlers had it (--why=irq) */
 	FINDING_KINDS
 };
 extern const char *const finding_names[FINDING_KINDS]; /* "neighbour", for JSON */
@@ -100,6 +102,7 @@ struct finding {
 	uint32_t has;	 /* bits of the numbers */
 	char *call;	 /* of an uninterruptible sleep: "fsync(3 = /data)"; NULL: not known */
 	char *lock;	 /* FINDING_OWNER: its name, or its address */
+	char *irq;	 /* FINDING_IRQ: the kind with the most time; NULL: not known */
 	uint32_t waiter; /* the same: stream of the longest wait */
 };
 
@@ -118,6 +121,7 @@ enum culprit_class {
 struct thread_use {
 	int64_t run, throttled, sleep[OFF_CPU_COUNT];
 	int64_t unknown;     /* TIME_LOST, which is not in `sleep` */
+	int64_t irq;	     /* part of run: taken by interrupts */
 	int64_t idle_run;    /* part of run: waiting inside MPI or a runtime (by their events) */
 	int64_t first, last; /* clocks of its life in the trace */
 	int64_t life;	     /* run + waited + throttled + sleeps + unknown */

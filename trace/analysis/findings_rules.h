@@ -179,6 +179,10 @@ int findings_take_model(struct findings *f, uint32_t stream, const struct event 
 int findings_of_imbalance(struct findings *f, const struct group *group);
 int findings_of_rank_imbalance(struct findings *f);
 
+/* findings_irqs.c */
+
+int findings_of_irqs(struct findings *f, const struct group *group);
+
 /* findings_periods.c */
 
 int findings_add_period(struct thread_walk *w, int64_t clock);

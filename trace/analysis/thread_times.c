@@ -133,6 +133,30 @@ enum time_use time_use_now(const struct intervals *intervals, uint32_t stream)
 	return TIME_ASLEEP + t->interval.why;
 }
 
+/* Takes the run that has ended, or at the event after it, the time that interrupts took from it. */
+static void take_irqs(const struct thread_times *times, const struct intervals *intervals,
+		      uint32_t stream, const struct event *ev)
+{
+	const struct interval *run = &intervals->threads[stream].interval;
+	struct thread_time *t = &times->threads[stream];
+	int64_t ns, from, to;
+
+	if (ev->value == 'p' || ev->value == 'e') {
+		t->run_from = run->start;
+		t->run_to = ev->clock;
+	}
+	ns = interval_irq_ns(ev);
+	if (!ns || t->run_to <= t->run_from)
+		return;
+	from = clamp(times, t->run_from);
+	to = clamp(times, t->run_to);
+	if (to - from < t->run_to - t->run_from)
+		ns = (int64_t)((double)ns * (double)clock_distance(from, to) /
+			       (double)clock_distance(t->run_from, t->run_to));
+	t->irq = clock_sum(t->irq, ns < to - from ? ns : to - from);
+	t->run_to = t->run_from;
+}
+
 void thread_times_step(struct thread_times *times, const struct intervals *intervals,
 		       uint32_t stream, const struct event *ev)
 {
@@ -143,6 +167,7 @@ void thread_times_step(struct thread_times *times, const struct intervals *inter
 		return;
 	if (clock > times->now)
 		times->now = clock;
+	take_irqs(times, intervals, stream, ev);
 	if (ev->value != 'C' || ev->model == 'K') {
 		change(times, stream, time_use_now(intervals, stream),
 		       intervals->threads[stream].known);

@@ -60,6 +60,9 @@ struct thread_time { /* of one thread; the first line of the cache is touched at
 	int64_t classes[TIME_CLASSES]; /* ns, up to `since` */
 	uint64_t looked;	       /* private: offset of the event where the search goes on */
 	struct time_stays uses[TIME_USES];
+	int64_t run_from, run_to; /* private: clocks of its last run */
+	int64_t irq;		  /* ns of TIME_RUNNING that interrupts took (--why=irq); of a run
+				     that the window cuts, the share by time */
 } __attribute__((aligned(ARRAY_LINE)));
 
 struct thread_times {

@@ -83,6 +83,7 @@ struct owner {
 	int64_t known_rank; /* rank, or bpf.rank, where not all processes of the loom have one */
 	bool thread;	    /* ovni.part is "thread" */
 	bool finished;	    /* ovni.finished is 1 */
+	bool irq;	    /* bpf.session.irq: the time of interrupts is recorded */
 	bool locks;	    /* bpf.session.locks, or bpf.locks: owners of locks are recorded */
 	bool recorded;	    /* by ovni-bpf: it has bpf.events */
 	bool accelerator;   /* a part of a Loom run: its CPU is no CPU of a machine (loom.md 9.1) */

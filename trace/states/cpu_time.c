@@ -155,8 +155,12 @@ static struct cpu_time *cpu_of(struct cpu_times *times, const char *loom, int32_
 		free(name);
 		return NULL;
 	}
-	*added = (struct cpu_time){
-		.loom = name, .cpu = cpu, .steal = -1, .running = -1, .until = INT64_MIN};
+	*added = (struct cpu_time){.loom = name,
+				   .cpu = cpu,
+				   .steal = -1,
+				   .irq = -1,
+				   .running = -1,
+				   .until = INT64_MIN};
 	times->next = 0;
 	return added;
 }
@@ -264,6 +268,40 @@ static void read_times(struct cpu_time *cpu, const struct json *ns, bool idle_kn
 	cpu->unknown = (int64_t)unknown;
 }
 
+/* Adds the interrupt handlers of a CPU. Parts of a damaged file that are no times are left out. */
+static int read_irqs(struct cpu_time *cpu, const struct json *list)
+{
+	if (!json_is_array(list))
+		return 0;
+	cpu->irq = cpu->irq < 0 ? 0 : cpu->irq;
+	for (const struct json *node = json_first(list); node; node = json_next(node)) {
+		const char *kind = json_string(json_key(node, "kind"));
+		uint64_t ns, times;
+		struct cpu_irq *irq;
+
+		if (!kind || !json_u64(json_key(node, "ns"), &ns) || ns >> 62 ||
+		    !json_u64(json_key(node, "times"), &times) || cpu->nirqs == CPU_IRQS_MOST)
+			continue;
+		irq = ARRAY_ADD(cpu->irqs, cpu->nirqs);
+		if (!irq)
+			return -ENOMEM;
+		*irq = (struct cpu_irq){strdup(kind), (int64_t)ns, times};
+		if (!irq->kind)
+			return -ENOMEM;
+		cpu->irq = clock_sum(cpu->irq, (int64_t)ns);
+	}
+	return 0;
+}
+
+static int irq_by_time(const void *pa, const void *pb)
+{
+	const struct cpu_irq *a = pa, *b = pb;
+
+	if (a->ns != b->ns)
+		return a->ns < b->ns ? 1 : -1;
+	return strcmp(a->kind, b->kind);
+}
+
 /* Adds the CPUs that a stream declares, and their times in its session. */
 static int read_metadata(struct cpu_times *times, const struct json *meta, const char *loom)
 {
@@ -291,6 +329,8 @@ static int read_metadata(struct cpu_times *times, const struct json *meta, const
 		read_times(cpu, json_key(node, "ns"), idle_known);
 		if (json_u64(json_key(node, "steal"), &steal) && !(steal >> 62))
 			cpu->steal = (int64_t)steal;
+		if (read_irqs(cpu, json_key(node, "interrupts")))
+			return -ENOMEM;
 	}
 	return 0;
 }
@@ -401,8 +441,12 @@ int cpu_times_finish(struct cpu_times *times, const struct intervals *intervals)
 		goto out;
 	if (times->ncpus)
 		qsort(times->cpus, times->ncpus, sizeof(*times->cpus), compare);
-	for (size_t i = 0; i < times->ncpus; i++)
+	for (size_t i = 0; i < times->ncpus; i++) {
 		balance(&times->cpus[i], clock_distance(times->t0, times->t1));
+		if (times->cpus[i].nirqs)
+			qsort(times->cpus[i].irqs, times->cpus[i].nirqs,
+			      sizeof(*times->cpus[i].irqs), irq_by_time);
+	}
 out:
 	if (err == -ENOMEM)
 		log_no_memory("while reading %s", source->trace.path);
@@ -413,8 +457,12 @@ void cpu_times_fini(struct cpu_times *times)
 {
 	free_rows(times);
 	free(times->spans);
-	for (size_t i = 0; i < times->ncpus; i++)
+	for (size_t i = 0; i < times->ncpus; i++) {
+		for (size_t k = 0; k < times->cpus[i].nirqs; k++)
+			free(times->cpus[i].irqs[k].kind);
+		free(times->cpus[i].irqs);
 		free(times->cpus[i].loom);
+	}
 	free(times->cpus);
 	memset(times, 0, sizeof(*times));
 }

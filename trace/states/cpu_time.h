@@ -17,6 +17,14 @@
 #include "trace/base/json.h"
 #include "trace/states/intervals.h"
 
+#define CPU_IRQS_MOST 128 /* kinds of interrupt handlers of a CPU */
+
+struct cpu_irq {    /* what handlers of a kind did on a CPU */
+	char *kind; /* "softirq NET_RX" */
+	int64_t ns;
+	uint64_t times;
+};
+
 struct cpu_time { /* all in ns */
 	char *loom;
 	int32_t cpu;
@@ -26,6 +34,9 @@ struct cpu_time { /* all in ns */
 	int64_t idle, other, unknown;
 	int64_t steal; /* of the window, taken by a hypervisor, within the others; below 0: not
 			  known */
+	int64_t irq;   /* the same, taken by interrupt handlers (--why=irq) */
+	struct cpu_irq *irqs; /* their kinds, the one with the most time first: nirqs of them */
+	size_t nirqs;
 	int64_t window;
 	int64_t overlap; /* beyond the window: several threads at a time on one CPU */
 

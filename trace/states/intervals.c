@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/base/irq_time.h"
 #include "trace/base/log.h"
 #include "trace/ovni/player.h"
 
@@ -188,6 +189,16 @@ int64_t interval_unknown_ns(const struct event *ev)
 		return 0;
 	ns = get_u64(ev->payload + size);
 	return ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
+}
+
+int64_t interval_irq_ns(const struct event *ev)
+{
+	uint32_t mcv = event_mcv(ev);
+
+	if ((mcv != MCV('O', 'H', 'r') && mcv != MCV('O', 'H', 'e')) ||
+	    ev->payload_size != sizeof(uint32_t))
+		return 0;
+	return irq_time_decode(get_u32(ev->payload));
 }
 
 static bool leaves_lost(const struct event *ev)

@@ -88,6 +88,10 @@ int64_t interval_unknown_ns(const struct event *ev);
  * it. It is the clock of the event, or of the loss before it. */
 int64_t interval_known_run(const struct event *ev, int64_t start);
 
+/* ns that interrupts took from the run that ended before an event OHr or OHe; mostly 0: none, or
+ * not recorded (event-mapping.md, "The time of interrupts"). */
+int64_t interval_irq_ns(const struct event *ev);
+
 /* Walks the trace. Intervals that are open at the end are reported as cut. Returns 0, or -errno
  * after one message (an error of the listener is passed on without a message); the callbacks have
  * been called for everything before it. */

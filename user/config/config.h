@@ -101,6 +101,7 @@ struct options {
 	const char *on_trigger;	    /* program to run on a trace that a trigger saved, or NULL */
 	uint64_t keep;		    /* --keep; 0: all */
 	enum why why;		    /* --why */
+	bool irq;		    /* the time of interrupt handlers (--why=irq) */
 	uint64_t stack_ns;	    /* stacks of sleeps of this length or longer; 0: none */
 	unsigned wakeup_tracepoint; /* --wakeup-clock: 0 scheduler, 1 tracepoint */
 	uint32_t kinds;		    /* --events: bits, by enum event_kind */

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bpf/irq.h"
 #include "user/config/window_edge.h"
 #include "user/host/clock.h"
 #include "user/host/read_file.h"
@@ -79,6 +80,44 @@ static uint64_t *read_steal(const char *proc, unsigned ncpus)
 	return steal_ns;
 }
 
+/* ---- interrupts ---- */
+
+static struct {
+	const struct cpu_irqs *irqs;
+	unsigned ncpus;
+} watched;
+
+void window_edge_watch(const struct cpu_irqs *irqs, unsigned ncpus)
+{
+	watched.irqs = irqs;
+	watched.ncpus = ncpus;
+}
+
+static struct irq_sum *read_irqs(unsigned ncpus)
+{
+	struct irq_sum *sums;
+
+	if (!watched.irqs)
+		return NULL;
+	sums = calloc((size_t)ncpus * IRQ_KINDS + 1, sizeof(*sums));
+	for (unsigned cpu = 0; sums && cpu < ncpus && cpu < watched.ncpus; cpu++)
+		memcpy(&sums[(size_t)cpu * IRQ_KINDS], watched.irqs[cpu].kinds,
+		       sizeof(watched.irqs[cpu].kinds));
+	return sums;
+}
+
+bool window_edge_irq(const struct window_edge *begin, const struct window_edge *end, unsigned cpu,
+		     unsigned kind, struct irq_sum *sum)
+{
+	size_t at = (size_t)cpu * IRQ_KINDS + kind;
+
+	if (!begin->irqs || !end->irqs || cpu >= begin->ncpus || cpu >= end->ncpus)
+		return false;
+	sum->ns = end->irqs[at].ns - begin->irqs[at].ns;
+	sum->times = end->irqs[at].times - begin->irqs[at].times;
+	return true;
+}
+
 /* ---- edges ---- */
 
 void window_edge_read(struct window_edge *edge, const char *proc, unsigned ncpus)
@@ -93,6 +132,7 @@ void window_edge_read(struct window_edge *edge, const char *proc, unsigned ncpus
 		.error_ns = pair.error_ns,
 		.utc_offset = localtime_r(&s, &local) ? (int32_t)local.tm_gmtoff : 0,
 		.steal_ns = proc ? read_steal(proc, ncpus) : NULL,
+		.irqs = proc ? read_irqs(ncpus) : NULL,
 		.ncpus = ncpus,
 	};
 }
@@ -102,6 +142,11 @@ struct window_edge window_edge_copy(const struct window_edge *edge)
 	struct window_edge copy = *edge;
 
 	copy.steal_ns = NULL;
+	copy.irqs = NULL;
+	if (edge->irqs)
+		copy.irqs = calloc((size_t)edge->ncpus * IRQ_KINDS + 1, sizeof(*copy.irqs));
+	if (copy.irqs)
+		memcpy(copy.irqs, edge->irqs, (size_t)edge->ncpus * IRQ_KINDS * sizeof(*copy.irqs));
 	if (edge->steal_ns)
 		copy.steal_ns = calloc(edge->ncpus + 1ul, sizeof(*copy.steal_ns));
 	if (copy.steal_ns)
@@ -112,6 +157,7 @@ struct window_edge window_edge_copy(const struct window_edge *edge)
 void window_edge_free(struct window_edge *edge)
 {
 	free(edge->steal_ns);
+	free(edge->irqs);
 	memset(edge, 0, sizeof(*edge));
 }
 

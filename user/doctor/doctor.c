@@ -364,7 +364,8 @@ static void check_locks(const struct machine *m, struct finding *f)
 static void check_interrupts(const struct machine *m, struct finding *f)
 {
 	check_lack(m, f, m->interrupts_unknown,
-		   m->interrupts_unknown ? "not reported by this kernel" : "recorded as wakers",
+		   m->interrupts_unknown ? "not reported by this kernel"
+					 : "recorded as wakers, and their time with --why=irq",
 		   "boot a kernel with the tracepoints irq_handler_entry and softirq_entry");
 }
 

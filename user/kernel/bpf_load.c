@@ -17,10 +17,12 @@
 #include "user/host/clock.h"
 #include "user/kernel/bpf_load.h"
 #include "user/config/config.h"
+#include "user/config/window_edge.h"
 #include "user/probes/attach.h"
 #include "user/kernel/bpf_select.h"
 #include "user/kernel/rings.h"
 #include "user/host/topology.h"
+#include "bpf/irq.h"
 #include "bpf/ovni.skel.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
@@ -222,11 +224,15 @@ static int size_maps(struct bpf_load *bpf, const struct options *options, size_t
 
 	bpf_map__set_max_entries(skeleton->maps.cpus, bpf->npossible);
 	bpf_map__set_max_entries(skeleton->maps.cpu_summaries, bpf->npossible);
+	bpf_map__set_max_entries(skeleton->maps.irqs, bpf->npossible);
 	bpf_map__set_max_entries(skeleton->maps.targets, (__u32)ntargets + 1);
 	bpf_map__set_max_entries(skeleton->maps.sites, (__u32)bpf->nsites + 1);
 	if (bpf->attach && attach_has_several(bpf->attach))
 		bpf_map__set_max_entries(skeleton->maps.probe_values, (__u32)bpf->nsites);
-	/* The programs that use the maps of the other mode are not loaded. */
+	/* The programs that use the maps of the other mode, or of another part, are not loaded. */
+	err = bpf->irq ? 0 : bpf_map__set_autocreate(skeleton->maps.irqs, false);
+	if (err)
+		return explain_load(err);
 	if (options->mode != MODE_FULL) {
 		err = bpf_map__set_autocreate(skeleton->maps.rings, false);
 		return err ? explain_load(err) : 0;
@@ -269,6 +275,10 @@ static int map_cpus(struct bpf_load *bpf, enum mode mode)
 	int err = map_array(bpf->skeleton->maps.cpus, n * sizeof(*bpf->cpus), &at);
 
 	bpf->cpus = at;
+	if (!err && bpf->irq) {
+		err = map_array(bpf->skeleton->maps.irqs, n * sizeof(*bpf->irqs), &at);
+		bpf->irqs = at;
+	}
 	if (err || mode != MODE_SUMMARY)
 		return err;
 	err = map_array(bpf->skeleton->maps.cpu_summaries, n * sizeof(*bpf->cpu_summaries), &at);
@@ -377,6 +387,7 @@ int bpf_load_open(struct bpf_load *bpf, const struct options *options,
 	err = map_cpus(bpf, options->mode);
 	if (err)
 		return err;
+	window_edge_watch(bpf->irqs, bpf->npossible);
 	err = map_sites(bpf);
 	if (err)
 		return err;
@@ -598,6 +609,9 @@ void bpf_load_close(struct bpf_load *bpf)
 	free(bpf->ring_fds);
 	if (bpf->cpus)
 		munmap(bpf->cpus, bpf->npossible * sizeof(*bpf->cpus));
+	window_edge_watch(NULL, 0);
+	if (bpf->irqs)
+		munmap(bpf->irqs, bpf->npossible * sizeof(*bpf->irqs));
 	if (bpf->cpu_summaries)
 		munmap(bpf->cpu_summaries, bpf->npossible * sizeof(*bpf->cpu_summaries));
 	if (bpf->sites)

@@ -20,9 +20,10 @@ struct options;
 struct rings;
 struct topology;
 
-#define LINKS_MAX 64
+#define LINKS_MAX 96
 
 struct bpf_link;
+struct cpu_irqs;
 struct ovni;
 
 struct bpf_load {
@@ -36,6 +37,7 @@ struct bpf_load {
 	int template_fd;		   /* a ring as template for the map of rings; -1: none */
 	struct cpu_state *cpus;		   /* by kernel number, shared; npossible of them */
 	struct cpu_summary *cpu_summaries; /* the same; NULL in full mode */
+	struct cpu_irqs *irqs;		   /* the same; NULL without --why=irq */
 	unsigned npossible;
 	int statistics_fd;	 /* -1: the kernel keeps none */
 	bool searches_modules;	 /* libbpf looks in modules for functions that this kernel lacks */
@@ -46,6 +48,7 @@ struct bpf_load {
 	enum locks can_locks;	 /* how this kernel can find them (--why=lock) */
 	bool kernel_locks;	 /* it says on which of its own locks a task sleeps */
 	uint64_t stack_ns;	 /* kernel stacks of sleeps of this length or longer; 0: none */
+	bool irq;		 /* the time of interrupt handlers is recorded */
 	bool throttled_partly;	 /* a wait that begins as preempted stays so */
 	bool preempt_calls;	 /* a program may keep its CPU (bpf_preempt_disable) */
 	bool find_stack;	 /* the memory that a stack is in can be looked up */

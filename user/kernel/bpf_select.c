@@ -17,7 +17,15 @@
 
 /* The order of attaching: programs that mark new tasks first, then the exits of interrupts before
  * their entries, and the programs with the most records last. */
-enum group { GROUP_LIFE, GROUP_INTERRUPT, GROUP_WAKE, GROUP_SWITCH, GROUP_PROBE, GROUP_RUN };
+enum group {
+	GROUP_LIFE,
+	GROUP_INTERRUPT,
+	GROUP_IRQ, /* --why=irq: instead of GROUP_INTERRUPT */
+	GROUP_WAKE,
+	GROUP_SWITCH,
+	GROUP_PROBE,
+	GROUP_RUN
+};
 
 #define CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
@@ -58,6 +66,26 @@ static const struct program_row {
 	INTERRUPT("irq_work_entry"),
 	INTERRUPT("call_function_entry"),
 	INTERRUPT("call_function_single_entry"),
+#define IRQ(name)                                                                                  \
+	{                                                                                          \
+		"irq_" name, name, IN_FULL, GROUP_IRQ, false, KIND(WAKE)                           \
+	}
+	IRQ("irq_handler_exit"),
+	IRQ("softirq_exit"),
+	IRQ("local_timer_exit"),
+	IRQ("irq_work_exit"),
+	IRQ("call_function_exit"),
+	IRQ("call_function_single_exit"),
+	IRQ("reschedule_exit"),
+	IRQ("irq_handler_entry"),
+	IRQ("softirq_entry"),
+	IRQ("local_timer_entry"),
+	IRQ("irq_work_entry"),
+	IRQ("call_function_entry"),
+	IRQ("call_function_single_entry"),
+	IRQ("reschedule_entry"),
+	{"irq_switch", "sched_switch", IN_FULL, GROUP_IRQ, true, 0},
+	{"irq_snapshot", NULL, IN_FULL, GROUP_IRQ, true, 0},
 	{"sched_wakeup_new", "sched_wakeup_new", IN_FULL, GROUP_WAKE, true, KIND(WAKE)},
 	{"sched_waking", "sched_waking", IN_FULL, GROUP_WAKE, true, KIND(WAKE)},
 	{"sched_wakeup", "sched_wakeup", IN_FULL, GROUP_WAKE, true, KIND(WAKE)},
@@ -308,6 +336,8 @@ static bool needed(const struct bpf_load *bpf, const struct program_row *row,
 		return false; /* choose_probes() has the probes */
 	if (row->group == GROUP_RUN)
 		return true;
+	if (row->group == GROUP_IRQ || (row->group == GROUP_INTERRUPT && bpf->irq))
+		return bpf->irq == (row->group == GROUP_IRQ);
 	if (row->group == GROUP_WAKE && bpf->lazy_summary)
 		return false;
 	if (bpf->wakeup_from_sched_info && !strcmp(row->program, "sched_wakeup"))
@@ -443,6 +473,12 @@ int programs_choose(struct bpf_load *bpf, const struct options *options)
 		log_warn("--why=lock: this kernel does not let a program find a thread by its "
 			 "number (Linux 6.2 or newer does): no owners of locks are recorded");
 	bpf->stack_ns = bpf->calls ? options->stack_ns : 0;
+	bpf->irq = options->irq && options->mode == MODE_FULL && options->kinds & KIND(SWITCH);
+	if (bpf->irq && bpf->interrupts_unknown) {
+		log_warn("--why=irq: this kernel has no tracepoints at interrupt handlers: their "
+			 "time is not recorded");
+		bpf->irq = false;
+	}
 	can |= bpf->stack_ns ? CAN_STACKS : 0;
 	bpf->lazy_summary = can & CAN_LAZY;
 	bpf->wakeup_from_sched_info = can & (CAN_LAZY | CAN_SCHED_WAKEUPS);

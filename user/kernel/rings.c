@@ -21,6 +21,7 @@ const uint16_t rings_record_size[256] = {
 	[RECORD_PROBE] = sizeof(struct record_probe),
 	[RECORD_MOVED] = sizeof(struct record_moved),
 	[RECORD_STACK] = sizeof(struct record_stack),
+	[RECORD_INTERRUPTS] = sizeof(struct record_interrupts),
 };
 _Static_assert(sizeof(struct record_stack) <= RING_SPILL, "the largest record fits behind a ring");
 

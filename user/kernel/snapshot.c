@@ -24,6 +24,10 @@ int snapshot_take(const struct bpf_load *bpf, unsigned cpu, enum snapshot_phase 
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = sizeof(args),
 		    .flags = BPF_F_TEST_RUN_ON_CPU, .cpu = cpu);
 
+	/* without space in the ring the run under way keeps its interrupts for the next record */
+	if (bpf->irq &&
+	    bpf_prog_test_run_opts(bpf_program__fd(bpf->skeleton->progs.irq_snapshot), &opts))
+		return -errno;
 	if (bpf_prog_test_run_opts(bpf_program__fd(program), &opts))
 		return -errno;
 	if (opts.retval != 1)

@@ -290,6 +290,7 @@ static int open_sink(struct recorder *r)
 		.interrupts_unknown = r->bpf.interrupts_unknown,
 		.calls = r->bpf.calls,
 		.locks = r->bpf.locks,
+		.irq = r->bpf.irq && !o->kernel_model,
 		.stack_ns = r->bpf.stack_ns,
 		.symbols = r->symbols,
 		.throttled_partly = r->bpf.throttled_partly,

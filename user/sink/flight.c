@@ -76,6 +76,7 @@ int flight_init(struct flight *flight, const struct flight_options *options, uin
 		.begin = *begin,
 	};
 	flight->begin.steal_ns = NULL; /* not known at the beginning of a saved window */
+	flight->begin.irqs = NULL;
 	err = begin_base(flight, tasks);
 	if (err)
 		return err == -ENOMEM ? log_no_memory("for the flight recorder") : err;
@@ -323,6 +324,7 @@ void flight_stop(struct flight *flight, const struct window_edge *end)
 {
 	flight->edge = *end;
 	flight->edge.steal_ns = NULL;
+	flight->edge.irqs = NULL;
 }
 
 void flight_end(struct flight *flight, uint64_t t1, struct event_counts_mark *to,

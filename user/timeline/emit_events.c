@@ -96,7 +96,7 @@ int emit_end(struct timeline *tl, struct task *task, uint64_t clock)
 	err = task_room(tl->threads, task);
 	if (err)
 		return err;
-	emit_state(tl, task, MCV('O', 'H', 'e'), clock, NULL, 0);
+	emit_after_run(tl, task, MCV('O', 'H', 'e'), clock);
 	task->state = THREAD_STATE_DEAD;
 	return 0;
 }
@@ -121,7 +121,7 @@ static int put_closing(void *arg, uint32_t mcv, int32_t cpu)
 	case MCV('O', 'H', 'e'):
 		return emit_end(c->tl, c->task, c->clock);
 	default:
-		emit_state(c->tl, c->task, mcv, c->clock, NULL, 0);
+		emit_after_run(c->tl, c->task, mcv, c->clock);
 	}
 	return 0;
 }
@@ -160,6 +160,24 @@ int emit_mark(struct timeline *tl, struct task *task, uint32_t mcv, uint64_t clo
 	memcpy(payload + sizeof(value), &type, sizeof(type));
 	emit(tl, task, mcv, clock, payload, sizeof(payload));
 	return 0;
+}
+
+/* Of a run that the window cuts, the share by time. */
+void emit_irqs(struct timeline *tl, const struct record_interrupts *r)
+{
+	struct task *task = threads_task(tl->threads, r->head.id);
+	uint64_t from = r->first, to = r->head.clock < tl->t1 ? r->head.clock : tl->t1, ns = r->ns;
+
+	if (!task || !task->id || task->state != THREAD_STATE_RUNNING || tl->options.kernel_model)
+		return;
+	if (from < task->in)
+		from = task->in;
+	if (to <= from)
+		return;
+	if (to - from < r->head.clock - r->first)
+		ns = (uint64_t)((double)ns * (double)(to - from) /
+				(double)(r->head.clock - r->first));
+	task->irq_ns += ns < to - from ? ns : to - from;
 }
 
 int emit_gap(struct timeline *tl, struct task *task, uint32_t mcv, uint64_t clock, uint64_t count)

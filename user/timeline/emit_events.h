@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "trace/base/irq_time.h"
 #include "user/timeline/probe_events.h"
 #include "user/timeline/thread_names.h"
 #include "user/timeline/threads.h"
@@ -165,6 +166,20 @@ static inline size_t put_sleep(struct timeline *tl, struct task *task, uint8_t *
 	return sleep.stack ? sizeof(sleep) : sizeof(sleep.owner);
 }
 
+/* Appends OHr or OHe, with the time that interrupts took from the run before, if any; after a loss
+ * there is no space. The caller has made room. */
+static inline void emit_after_run(struct timeline *tl, struct task *task, uint32_t mcv,
+				  uint64_t clock)
+{
+	uint32_t taken = irq_time_encode(task->irq_ns);
+
+	task->irq_ns = 0;
+	if (unlikely(task->known))
+		emit_unknown(tl, task, mcv, clock, NULL, 0);
+	else
+		emit(tl, task, mcv, clock, &taken, taken ? sizeof(taken) : 0);
+}
+
 /* The sleep of the task was not seen to its end: nothing of it is known. */
 static inline void forget_sleep(struct task *task)
 {
@@ -218,7 +233,7 @@ static inline int emit_enter(struct timeline *tl, struct task *task, int32_t cpu
 			     &cpu, sizeof(cpu));
 			tl->counts.migrations += task->cpu >= 0;
 		}
-		emit_state(tl, task, MCV('O', 'H', 'r'), clock, NULL, 0);
+		emit_after_run(tl, task, MCV('O', 'H', 'r'), clock);
 	} else {
 		memcpy(payload, &cpu, sizeof(cpu));
 		size = sizeof(cpu) + put_sleep(tl, task, payload + sizeof(cpu));
@@ -246,6 +261,11 @@ int emit_end(struct timeline *tl, struct task *task, uint64_t clock);
 
 /* Brings a task to dead, from wherever it is. */
 int emit_close(struct timeline *tl, struct task *task, uint64_t clock);
+
+/* Interrupts in the present run of a task, in the window or after it: for the OHr or OHe that
+ * follows the run. A run has at most its length. Specification: event-mapping.md, "The time of
+ * interrupts". */
+void emit_irqs(struct timeline *tl, const struct record_interrupts *r);
 
 /* A mark of type MARK_LOST, `mcv` OM[ or OM]: `count` events (1 or more) are lost. */
 int emit_gap(struct timeline *tl, struct task *task, uint32_t mcv, uint64_t clock, uint64_t count);

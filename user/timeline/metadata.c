@@ -10,6 +10,7 @@
 #include "user/timeline/probe_events.h"
 #include "user/timeline/metadata.h"
 #include "user/timeline/sleep_stacks.h"
+#include "user/config/irq_names.h"
 #include "user/config/session_info.h"
 #include "user/config/config.h"
 #include "user/timeline/thread_names.h"
@@ -212,6 +213,7 @@ static void put_account(struct json *session, const struct session_info *info)
 static void put_cpus(struct json *session, const struct session *s)
 {
 	struct json *list = json_put_array(session, "cpus");
+	char *names = s->info->begin.irqs && s->info->proc ? irq_names_read(s->info->proc) : NULL;
 
 	for (size_t i = 0; i < s->ncpus; i++) {
 		const struct timeline_cpu *from = &s->cpus[i];
@@ -226,10 +228,12 @@ static void put_cpus(struct json *session, const struct session *s)
 		stolen = window_edge_stolen(&s->info->begin, &s->info->end, from->cpu);
 		if (stolen != STEAL_UNKNOWN)
 			json_put_u64(cpu, "steal", stolen);
+		irq_names_put(cpu, &s->info->begin, &s->info->end, from->cpu, names);
 		json_put_u64(cpu, "records", from->records);
 		json_put_u64(cpu, "repairs", from->repairs);
 		json_put_u64(cpu, "lost", from->lost);
 	}
+	free(names);
 }
 
 static void put_counts(struct json *session, const struct timeline_counts *counts)
@@ -373,6 +377,7 @@ static void put_session(struct json *bpf, const struct session *s)
 	put_true(session, "interrupts_unknown", info->interrupts_unknown);
 	put_true(session, "calls", info->calls);
 	put_true(session, "locks", info->locks);
+	put_true(session, "irq", info->irq);
 	if (info->stack_ns)
 		put_stacks(session, s);
 	put_true(session, "throttled_partly", info->throttled_partly);

@@ -85,6 +85,7 @@ struct task {
 	bool kernel_lock;   /* the object is a lock of the kernel */
 	int32_t lock_owner; /* of the lock on which it sleeps, until its wake-up; see off_cpu.h */
 	uint32_t sleep_stack; /* number of the stack of the sleep that ends; 0: none */
+	uint64_t irq_ns; /* taken by interrupts from its run, until the OHr or OHe after it */
 
 	/* The rest. */
 	struct stacks *stacks; /* of its probes; NULL: none yet */

@@ -538,6 +538,9 @@ static int in_window(struct timeline *tl, struct cpu *cpu, const struct record_h
 	case RECORD_STACK:
 		handle_stack(tl, (const struct record_stack *)head);
 		return 0;
+	case RECORD_INTERRUPTS:
+		emit_irqs(tl, (const struct record_interrupts *)head);
+		return 0;
 	case RECORD_TASK:
 		return handle_task(tl, cpu, (const struct record_task *)head);
 	case RECORD_EXIT:
@@ -628,6 +631,8 @@ static int after_window(struct timeline *tl, struct cpu *cpu, const struct recor
 		return 0;
 	if (head->kind == RECORD_STACK)
 		handle_stack(tl, (const struct record_stack *)head);
+	if (head->kind == RECORD_INTERRUPTS)
+		emit_irqs(tl, (const struct record_interrupts *)head);
 	if (head->kind == RECORD_LOST && !cpu->settled)
 		settle_cpu(tl, cpu, cpu->on ? cpu->on->id : 0);
 	if (record_is_switch(head->kind) ||

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * irq: the time that interrupt handlers take from each run of a thread (--why=irq).
+ *
+ * In: entry and exit of each handler, and each switch; out: the sums of this CPU (irq.h), and one
+ * RECORD_INTERRUPTS for each run that was interrupted, just before the record of the switch that
+ * ends it. With --why=irq these programs replace those of interrupt.bpf.c: they also keep the depth
+ * that tells whether an interrupt wakes. The softirqs of ksoftirqd are its own work. An interrupt
+ * in the middle of enter() or leave() may count up to its own length twice: one in 10^4.
+ * Specification: why.md A6, and part B; ebpf.md 8.2.
+ */
+#include "cost.bpf.h"
+#include "emit.bpf.h"
+#include "irq.h"
+#include "target.bpf.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* possible CPUs; set before load */
+	__type(key, __u32);
+	__type(value, struct cpu_irqs);
+} irqs SEC(".maps");
+
+static __always_inline struct cpu_irqs *this_cpu_irqs(void)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&irqs, &cpu);
+}
+
+/* Adds the time up to now to the handler that runs. */
+static __always_inline void charge(struct cpu_irqs *irq, __u64 now)
+{
+	__u64 ns = now - irq->since;
+	__u32 depth = irq->depth;
+
+	irq->since = now;
+	if (!depth)
+		return;
+	__u32 kind = irq->nested[(depth - 1) & (IRQ_NESTED - 1)] & (IRQ_KINDS - 1);
+
+	irq->kinds[kind].ns += ns;
+	irq->ns += ns;
+	if (kind < IRQ_LOCAL_TIMER)
+		irq->softirq_ns += ns;
+}
+
+static __always_inline void enter(struct cpu_state *cpu, __u64 now, __u32 kind)
+{
+	struct cpu_irqs *irq = this_cpu_irqs();
+
+	cpu->interrupt++;
+	if (!irq)
+		return;
+	charge(irq, now);
+	if (irq->ns == irq->run_ns)
+		irq->first = now;
+	kind &= IRQ_KINDS - 1;
+	irq->kinds[kind].times++;
+	irq->nested[irq->depth & (IRQ_NESTED - 1)] = kind;
+	irq->depth++;
+}
+
+static __always_inline void leave(struct cpu_state *cpu, __u64 now)
+{
+	struct cpu_irqs *irq = this_cpu_irqs();
+
+	if (cpu->interrupt)
+		cpu->interrupt--;
+	if (!irq || !irq->depth)
+		return;
+	charge(irq, now);
+	irq->depth--;
+}
+
+/* The clock first: what these programs do on cold caches belongs to the handler, too. */
+#define EXIT(name)                                                                                 \
+	SEC("tp_btf/" #name "_exit") int irq_##name##_exit(void *ctx)                              \
+	{                                                                                          \
+		__u64 now = bpf_ktime_get_ns();                                                    \
+                                                                                                   \
+		TIMED(PROGRAMS_INTERRUPT, leave, now);                                             \
+	}
+#define PAIR(name, kind)                                                                           \
+	EXIT(name)                                                                                 \
+	SEC("tp_btf/" #name "_entry") int irq_##name##_entry(__u64 *ctx)                           \
+	{                                                                                          \
+		__u64 now = bpf_ktime_get_ns();                                                    \
+                                                                                                   \
+		TIMED(PROGRAMS_INTERRUPT, enter, now, kind);                                       \
+	}
+
+/* The first argument is the vector, or the line. */
+static __always_inline __u32 kind_of_vector(__u64 vector)
+{
+	return vector < IRQ_LOCAL_TIMER ? IRQ_SOFTIRQ + vector : IRQ_DEVICES;
+}
+
+static __always_inline __u32 kind_of_line(__u64 line)
+{
+	return line < IRQ_KINDS - IRQ_LINE ? IRQ_LINE + line : IRQ_DEVICES;
+}
+
+PAIR(irq_handler, kind_of_line(*(__u32 *)ctx))
+PAIR(softirq, kind_of_vector(*(__u32 *)ctx))
+PAIR(local_timer, IRQ_LOCAL_TIMER)
+PAIR(irq_work, IRQ_WORK)
+PAIR(call_function, IRQ_CALL_FUNCTION)
+PAIR(call_function_single, IRQ_CALL_FUNCTION_SINGLE)
+PAIR(reschedule, IRQ_RESCHEDULE)
+
+/* Records what the present run of `task` has lost, and begins anew. */
+static __always_inline void send(struct cpu_state *cpu, struct cpu_irqs *irq,
+				 struct task_struct *task)
+{
+	struct task_state *task_state = task->pid ? task_state_of(task) : NULL;
+	__u64 ns = irq->ns - irq->run_ns, softirq = irq->softirq_ns - irq->run_softirq;
+	struct record_interrupts *record;
+
+	irq->run_ns = irq->ns;
+	irq->run_softirq = irq->softirq_ns;
+	if (!task_state || !task_state->id || cpu_left_out(cpu))
+		return;
+	if (task_state->ksoftirqd)
+		ns -= softirq;
+	if (!ns)
+		return;
+	cpu->events[EVENT_OTHER].seen++;
+	record = emit_begin(cpu, RECORD_INTERRUPTS, EVENT_OTHER, sizeof(*record));
+	if (!record)
+		return;
+	record->head.flags = 0;
+	record->head.why = 0;
+	record->head.id = task_state->id;
+	record->first = irq->first;
+	record->ns = ns;
+	emit_end(cpu);
+}
+
+/* Attached before the program that records the switch, and so called before it. */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(irq_switch, bool preempt, struct task_struct *prev)
+{
+	struct cpu_irqs *irq = this_cpu_irqs();
+	struct cpu_state *cpu;
+
+	if (!irq)
+		return 0;
+	irq->depth = 0; /* no handler lasts across a switch */
+	if (likely(irq->ns == irq->run_ns))
+		return 0;
+	cpu = this_cpu_state();
+	if (cpu)
+		send(cpu, irq, prev);
+	return 0;
+}
+
+/* At both ends of the window, on each CPU, just before the snapshot: in an interrupt, too. */
+SEC("raw_tp")
+int irq_snapshot(void *ctx)
+{
+	struct cpu_state *cpu = this_cpu_state();
+	struct cpu_irqs *irq = this_cpu_irqs();
+
+	if (!cpu || !irq || !emit_possible(cpu, sizeof(struct record_interrupts)))
+		return 0;
+	charge(irq, bpf_ktime_get_ns());
+	if (irq->ns != irq->run_ns)
+		send(cpu, irq, bpf_get_current_task_btf());
+	return 1;
+}
