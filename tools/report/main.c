@@ -25,6 +25,7 @@ static const struct report_kind *const kinds[] = {
 	&report_cpu,	  &report_func,	   &report_counters,   &report_overview,
 	&report_timeline, &report_why,	   &report_blocked,    &report_flame,
 	&report_critical, &report_locks,   &report_efficiency, &report_stacks,
+	&report_messages,
 };
 #define ROWS_KEPT     3 /* of a terminal: head, rows left out, prompt */
 #define MOST_DEFAULT  UINT64_MAX
@@ -504,6 +505,7 @@ static const struct cli cli = {
 		 "  stacks      sleeps by their stacks, one line each, for flame graphs\n"
 		 "  efficiency  factors of an MPI or OpenMP program: balance, communication,\n"
 		 "              runtime, operating system\n"
+		 "  messages    messages of MPI by sender and receiver, late senders\n"
 		 "  timehist    one line per run: end, CPU, thread, times, reason, next thread\n"
 		 "  timeline    CPUs and threads as text: when each ran, waited and slept\n"
 		 "  cpu         use of the time of each CPU; the parts add up to 100 %\n"
@@ -528,6 +530,8 @@ static const struct cli cli = {
 		 "  ovni-report locks --top 1 trace\n\n"
 		 "  # is the program balanced, and how much did the operating system take?\n"
 		 "  ovni-report efficiency trace\n\n"
+		 "  # which rank waits for whose messages (ovni-bpf --api mpi-messages)\n"
+		 "  ovni-report messages --top 10 trace\n\n"
 		 "  # one thread, run by run\n"
 		 "  ovni-report timehist --tid 1204 trace\n\n"
 		 "  # a tenth of a second as text\n"

@@ -42,6 +42,7 @@ struct site_value {
 	bool is_signed;
 	bool follow;	/* of an argument: the memory `constant` bytes behind where it points */
 	bool at_return; /* follow: read at the return; the pointer is that of the entry */
+	bool is_address; /* of a variable, which gets a name in the trace */
 };
 
 struct site {

@@ -15,14 +15,17 @@ static bool read_type(const char *text, size_t length, struct site_value *value)
 	} types[] = {{"i8", 1, true},  {"i16", 2, true},  {"i32", 4, true},  {"i64", 8, true},
 		     {"u8", 1, false}, {"u16", 2, false}, {"u32", 4, false}, {"u64", 8, false}};
 
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+	value->is_address = length == 3 && !strncmp(text, "ptr", length);
+	if (value->is_address)
+		value->bytes = 8;
+	for (size_t i = 0; !value->is_address && i < sizeof(types) / sizeof(types[0]); i++) {
 		if (strlen(types[i].name) != length || strncmp(types[i].name, text, length))
 			continue;
 		value->bytes = types[i].bytes;
 		value->is_signed = types[i].is_signed;
 		return true;
 	}
-	return false;
+	return value->is_address;
 }
 
 /* A decimal number of at most 4 digits at text[*at], which moves behind it. */
@@ -69,7 +72,7 @@ const char *site_value_read(const char *text, size_t length, struct site_value *
 	value->at_return = value->follow && skip(text, length, at, "@ret");
 	if (skip(text, length, at, ":")) {
 		if (!read_type(text + *at, length - *at, value))
-			return "a type of a value is one of i8, i16, i32, i64, u8, u16, u32, u64";
+			return "a type of a value is one of i8, i16, i32, i64, u8, u16, u32, u64, ptr";
 		*at = length;
 	}
 	return *at == length ? NULL : "a value is argN, ret, *argN+OFFSET or *argN+OFFSET@ret";

@@ -8,7 +8,7 @@
  *   ret         the returned value
  *   *argN+OFF   the memory OFF bytes (0 to 4095) behind where argument N points, at the entry
  *   *argN+OFF@ret  the same at the return
- *   VALUE:TYPE  its type: i8 to i64, u8 to u64
+ *   VALUE:TYPE  its type: i8 to i64, u8 to u64; ptr: the address of a variable, which the trace names
  *
  * Invariant: a list has no value twice, and reads at the return through one argument at most, as
  * the programs keep one pointer for each call. Specification: event-mapping.md "User probes and

@@ -122,6 +122,7 @@ static int write_value(struct writing *w, const struct step *step, const struct 
 {
 	struct calls *calls = w->tl->calls;
 	const struct effect *effect = &step->effect;
+	const struct site_value *type;
 	int64_t value;
 	int err;
 
@@ -129,7 +130,10 @@ static int write_value(struct writing *w, const struct step *step, const struct 
 		calls->counts.valueless++;
 		return 0;
 	}
-	value = typed(&calls->plan->sites[r->site].values[step->index], value);
+	type = &calls->plan->sites[r->site].values[step->index];
+	value = typed(type, value);
+	if (type->is_address && value)
+		threads_name_address(w->tl->threads, w->task, (uint64_t)value, w->clock);
 	err = declare(w, effect->declared);
 	if (!err && !value)
 		err = declare(w, effect->declared + 1); /* the label of 0 */

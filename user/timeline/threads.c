@@ -537,6 +537,16 @@ void threads_sleep_on(struct threads *threads, struct task *task, uint64_t clock
 	}
 }
 
+void threads_name_address(struct threads *threads, struct task *task, uint64_t address,
+			  uint64_t clock)
+{
+	struct process *process = task->thread->process;
+
+	lock_names_sleep(&task->thread->locks, &process->locks, &threads->lock_readings,
+			 threads->writer, threads->proc, task->pid, process->programs, address,
+			 clock);
+}
+
 static struct process *process_of(struct threads *threads, uint32_t pid)
 {
 	uint32_t *at = hash_at(&threads->process_of, (struct hash_key){.a = pid});

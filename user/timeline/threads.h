@@ -239,6 +239,10 @@ static inline int threads_declare(struct threads *threads, struct thread *thread
 /* The task falls asleep at `clock` in task->call: its descriptor or futex gets its name. */
 void threads_sleep_on(struct threads *threads, struct task *task, uint64_t clock);
 
+/* Gives an address in the task, which has a stream, its name in the metadata (lock_names.h). */
+void threads_name_address(struct threads *threads, struct task *task, uint64_t address,
+			  uint64_t clock);
+
 /* /proc has something new about the task's process (first sight, exec). Its stream must exist. */
 void threads_read_process(struct threads *threads, struct process *process);
 

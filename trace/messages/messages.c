@@ -1,0 +1,802 @@
+/* SPDX-License-Identifier: MIT */
+/* messages: see messages.h. */
+#include "trace/messages/messages.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/messages/communicators.h"
+#include "trace/base/array.h"
+#include "trace/base/log.h"
+#include "trace/ovni/event.h"
+#include "trace/ovni/trace.h"
+
+#define NONE	  UINT32_MAX
+#define NO_CLOCK  INT64_MIN
+#define MARK_ZERO (-2147483648LL) /* the value 0 of a mark */
+#define ANY_TAG	  (-1)
+#define REQUESTS  7 /* of MPI_Waitall that are recorded */
+#define LABELS	  128
+
+/* The marks of user/apis/mpi-messages.json. */
+enum value {
+	VALUE_CALL = 56, /* the stack of calls */
+	VALUE_TAG_TO_RECEIVE,
+	VALUE_SOURCE_TO_RECEIVE,
+	VALUE_KEY,
+	VALUE_PARTNER,
+	VALUE_TAG,
+	VALUE_COUNT,
+	VALUE_DATATYPE,
+	VALUE_COMM,
+	VALUE_REQUEST,
+	VALUE_STATUS_SOURCE,
+	VALUE_STATUS_TAG,
+	VALUE_NEW_COMM,
+	VALUE_COLOR,
+	VALUES_END,
+};
+#define VALUES (VALUES_END - VALUE_CALL)
+
+#define TITLE "MPI messages" /* of VALUE_CALL */
+
+enum call {
+	CALL_NONE_OF_OURS,
+	CALL_SEND,
+	CALL_ISEND,
+	CALL_RECV,
+	CALL_IRECV,
+	CALL_SENDRECV,
+	CALL_WAIT,
+	CALL_WAITALL,
+	CALL_CANCEL,
+	CALL_DUP,
+	CALL_SPLIT,
+	CALL_NEW_COMM,
+	CALL_UNSUPPORTED,
+};
+
+static const struct {
+	const char *name;
+	enum call call;
+} calls[] = {
+	{"MPI_Send", CALL_SEND},
+	{"MPI_Bsend", CALL_SEND},
+	{"MPI_Ssend", CALL_SEND},
+	{"MPI_Rsend", CALL_SEND},
+	{"MPI_Isend", CALL_ISEND},
+	{"MPI_Ibsend", CALL_ISEND},
+	{"MPI_Issend", CALL_ISEND},
+	{"MPI_Irsend", CALL_ISEND},
+	{"MPI_Recv", CALL_RECV},
+	{"MPI_Irecv", CALL_IRECV},
+	{"MPI_Sendrecv", CALL_SENDRECV},
+	{"MPI_Sendrecv_replace", CALL_SENDRECV},
+	{"MPI_Wait", CALL_WAIT},
+	{"MPI_Waitall", CALL_WAITALL},
+	{"MPI_Cancel", CALL_CANCEL},
+	{"MPI_Comm_dup", CALL_DUP},
+	{"MPI_Comm_split", CALL_SPLIT},
+	{"MPI_Comm_create", CALL_NEW_COMM},
+	{"MPI_Comm_split_type", CALL_NEW_COMM},
+	{"MPI_Comm_dup_with_info", CALL_DUP},
+	{"MPI_Comm_idup", CALL_NEW_COMM},
+	{"MPI_Cart_create", CALL_NEW_COMM},
+	{"MPI_Cart_sub", CALL_NEW_COMM},
+	{"MPI_Graph_create", CALL_NEW_COMM},
+	{"MPI_Dist_graph_create", CALL_NEW_COMM},
+	{"MPI_Dist_graph_create_adjacent", CALL_NEW_COMM},
+};
+
+/* A send or a receive. */
+struct op {
+	bool used, send, resolved, done, cancelled;
+	uint32_t stream, comm;
+	int32_t rank, peer, tag; /* ranks in the world; peer of an unresolved receive: ANY */
+	int64_t bytes;		 /* -1: not known */
+	int64_t posted;		 /* the call began */
+	int64_t from, to;	 /* the thread was in the call that completes it; NO_CLOCK */
+	uint64_t request;
+	uint32_t partner, next; /* NONE; next: in its queue, or free */
+};
+
+struct queue {
+	uint32_t head, tail; /* NONE */
+};
+
+/* Between two ranks, with a tag, in a communicator. */
+struct channel {
+	struct queue sends, receives;
+};
+
+/* The receives of a rank in a communicator, as posted. */
+struct inbox {
+	struct queue posted;
+	bool uncertain;
+};
+
+struct thread {
+	uint8_t call[LABELS]; /* enum call by value of the mark */
+	bool mpich[LABELS];
+	int64_t value[VALUES]; /* of the present call */
+	uint32_t has;	       /* bits of `value` */
+	uint64_t requests[REQUESTS];
+	unsigned nrequests;
+	enum call present;
+	bool is_mpich, returning;
+	int64_t enter, leave;
+};
+
+struct messages_own {
+	const struct source *source;
+	struct thread **threads; /* of each stream; NULL: none of ours */
+	struct communicators comms;
+	struct op *ops;
+	size_t nops;
+	uint32_t free;
+	struct channel *channels;
+	size_t nchannels;
+	struct inbox *inboxes;
+	size_t ninboxes;
+	struct hash channel_at, inbox_at, pair_at, request_at;
+};
+
+/* ---- what a stream can have ---- */
+
+static int read_labels(struct thread **thread, const struct json *mark)
+{
+	const struct json *label;
+	struct thread *t;
+
+	if (!json_string(json_key(mark, "title")) ||
+	    strcmp(json_string(json_key(mark, "title")), TITLE))
+		return 0;
+	t = *thread = calloc(1, sizeof(*t));
+	if (!t)
+		return -ENOMEM;
+	for (label = json_first(json_key(mark, "labels")); label; label = json_next(label)) {
+		unsigned long value = strtoul(json_name(label), NULL, 10);
+		const char *text = json_string(label), *of;
+		size_t length;
+
+		if (!text || !value || value >= LABELS)
+			continue;
+		of = strstr(text, " of MPICH");
+		length = of ? (size_t)(of - text) : strlen(text);
+		t->mpich[value] = of;
+		t->call[value] = CALL_UNSUPPORTED;
+		for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+			if (strlen(calls[i].name) == length &&
+			    !strncmp(calls[i].name, text, length))
+				t->call[value] = (uint8_t)calls[i].call;
+	}
+	return 0;
+}
+
+int messages_init(struct messages *m, const struct source *source)
+{
+	size_t n = source->trace.nstreams;
+	struct messages_own *own = calloc(1, sizeof(*own));
+	int err = -ENOMEM;
+
+	*m = (struct messages){.own = own};
+	if (!own)
+		return log_no_memory("for the messages");
+	own->source = source;
+	own->free = NONE;
+	own->threads = calloc(n + 1, sizeof(struct thread *));
+	if (!own->threads || communicators_init(&own->comms, source))
+		return log_no_memory("for the messages");
+	for (size_t i = 0; i < n; i++) {
+		struct json *meta = trace_metadata(&source->trace, i);
+
+		err = read_labels(&own->threads[i], json_get(meta, "ovni.mark.56"));
+		json_free(meta);
+		if (err)
+			return log_no_memory("for the messages");
+	}
+	return 0;
+}
+
+void messages_fini(struct messages *m)
+{
+	struct messages_own *own = m->own;
+
+	for (size_t i = 0; own && own->threads && i < own->source->trace.nstreams; i++)
+		free(own->threads[i]);
+	if (own) {
+		free(own->threads);
+		communicators_fini(&own->comms);
+		free(own->ops);
+		free(own->channels);
+		free(own->inboxes);
+		hash_free(&own->channel_at);
+		hash_free(&own->inbox_at);
+		hash_free(&own->pair_at);
+		hash_free(&own->request_at);
+	}
+	free(own);
+	free(m->pairs);
+	*m = (struct messages){0};
+}
+
+/* ---- operations and queues ---- */
+
+static uint32_t new_op(struct messages_own *own)
+{
+	uint32_t at = own->free;
+
+	if (at != NONE) {
+		own->free = own->ops[at].next;
+		return at;
+	}
+	return ARRAY_ADD(own->ops, own->nops) ? (uint32_t)own->nops - 1 : NONE;
+}
+
+static void free_op(struct messages_own *own, uint32_t at)
+{
+	own->ops[at] = (struct op){.next = own->free};
+	own->free = at;
+}
+
+static void push(struct messages_own *own, struct queue *queue, uint32_t at)
+{
+	own->ops[at].next = NONE;
+	if (queue->head == NONE)
+		queue->head = at;
+	else
+		own->ops[queue->tail].next = at;
+	queue->tail = at;
+}
+
+static uint32_t pop(const struct messages_own *own, struct queue *queue)
+{
+	uint32_t at = queue->head;
+
+	queue->head = own->ops[at].next;
+	return at;
+}
+
+static struct channel *channel_of(struct messages_own *own, const struct op *op)
+{
+	int32_t from = op->send ? op->rank : op->peer, to = op->send ? op->peer : op->rank;
+	uint32_t *at =
+		hash_at(&own->channel_at, (struct hash_key){(uint64_t)from << 32 | (uint32_t)to,
+							    (uint64_t)op->comm, (uint32_t)op->tag});
+	struct channel *channel;
+
+	if (!at)
+		return NULL;
+	if (*at == HASH_NONE) {
+		channel = ARRAY_ADD(own->channels, own->nchannels);
+		if (!channel)
+			return NULL;
+		*channel = (struct channel){{NONE, NONE}, {NONE, NONE}};
+		*at = (uint32_t)own->nchannels - 1;
+	}
+	return &own->channels[*at];
+}
+
+static struct inbox *inbox_of(struct messages_own *own, const struct op *op)
+{
+	uint32_t *at = hash_at(&own->inbox_at,
+			       (struct hash_key){(uint64_t)op->rank, (uint64_t)op->comm, 0});
+	struct inbox *inbox;
+
+	if (!at)
+		return NULL;
+	if (*at == HASH_NONE) {
+		inbox = ARRAY_ADD(own->inboxes, own->ninboxes);
+		if (!inbox)
+			return NULL;
+		*inbox = (struct inbox){.posted = {NONE, NONE}};
+		*at = (uint32_t)own->ninboxes - 1;
+	}
+	return &own->inboxes[*at];
+}
+
+/* ---- pairs ---- */
+
+static struct message_pair *pair_of(struct messages *m, const struct op *send,
+				    const struct op *receive)
+{
+	struct messages_own *own = m->own;
+	int64_t app = own->source->owners[send->stream].app_id;
+	uint32_t *at = hash_at(&own->pair_at,
+			       (struct hash_key){(uint64_t)send->rank << 32 | (uint32_t)send->peer,
+						 (uint64_t)app, 0});
+	struct message_pair *pair;
+
+	if (!at)
+		return NULL;
+	if (*at == HASH_NONE) {
+		pair = ARRAY_ADD(m->pairs, m->npairs);
+		if (!pair)
+			return NULL;
+		*pair = (struct message_pair){.app = app,
+					      .from = send->rank,
+					      .to = send->peer,
+					      .from_stream = send->stream,
+					      .to_stream = receive->stream};
+		*at = (uint32_t)m->npairs - 1;
+	}
+	return &m->pairs[*at];
+}
+
+static void add_wait(struct message_wait *wait, int64_t from, int64_t to)
+{
+	int64_t ns = clock_distance(from, to);
+
+	if (ns <= 0)
+		return;
+	wait->count++;
+	wait->ns = clock_sum(wait->ns, ns);
+	if (ns <= wait->longest)
+		return;
+	wait->longest = ns;
+	wait->at = from;
+}
+
+/* Both sides are over, or the walk is: the waits for each other. */
+static int finish_pair(struct messages *m, uint32_t send_at, uint32_t receive_at)
+{
+	struct messages_own *own = m->own;
+	const struct op *send = &own->ops[send_at], *receive = &own->ops[receive_at];
+	struct message_pair *pair = pair_of(m, send, receive);
+
+	if (!pair)
+		return -ENOMEM;
+	if (receive->from != NO_CLOCK)
+		add_wait(&pair->late_sender, receive->from,
+			 send->posted < receive->to ? send->posted : receive->to);
+	/* a send that ended before the receive began did not wait for it */
+	if (send->from != NO_CLOCK && send->to >= receive->posted)
+		add_wait(&pair->late_receiver, send->from, receive->posted);
+	free_op(own, send_at);
+	free_op(own, receive_at);
+	return 0;
+}
+
+static int try_finish(struct messages *m, uint32_t at)
+{
+	const struct op *op = &m->own->ops[at];
+
+	if (op->partner == NONE || !op->done || !m->own->ops[op->partner].done)
+		return 0;
+	return op->send ? finish_pair(m, at, op->partner) : finish_pair(m, op->partner, at);
+}
+
+static int match(struct messages *m, struct channel *channel)
+{
+	struct messages_own *own = m->own;
+
+	while (channel->sends.head != NONE && channel->receives.head != NONE) {
+		if (own->ops[channel->receives.head].cancelled) {
+			free_op(own, pop(own, &channel->receives));
+			continue;
+		}
+		uint32_t send = pop(own, &channel->sends);
+		uint32_t receive = pop(own, &channel->receives);
+		struct message_pair *pair = pair_of(m, &own->ops[send], &own->ops[receive]);
+
+		if (!pair)
+			return -ENOMEM;
+		pair->messages++;
+		if (own->ops[send].bytes >= 0) {
+			pair->sized++;
+			pair->bytes += (uint64_t)own->ops[send].bytes;
+		}
+		own->ops[send].partner = receive;
+		own->ops[receive].partner = send;
+		if (try_finish(m, send))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The receives of an inbox, up to the first one whose message is not known yet, go to their
+ * channels.
+ */
+static int sort_inbox(struct messages *m, struct inbox *inbox)
+{
+	struct messages_own *own = m->own;
+
+	while (inbox->posted.head != NONE) {
+		uint32_t at = inbox->posted.head;
+		struct op *op = &own->ops[at];
+		struct channel *channel;
+
+		if (!op->cancelled && !op->resolved && !op->done)
+			return 0;
+		pop(own, &inbox->posted);
+		if (op->cancelled || !op->resolved || inbox->uncertain) {
+			m->after_unknown += !op->cancelled && inbox->uncertain;
+			if (!op->cancelled && !inbox->uncertain) {
+				m->unknown_source++;
+				inbox->uncertain = true;
+			}
+			free_op(own, at);
+			continue;
+		}
+		channel = channel_of(own, op);
+		if (!channel)
+			return -ENOMEM;
+		push(own, &channel->receives, at);
+		if (match(m, channel))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* ---- calls ---- */
+
+static bool has(const struct thread *t, enum value value)
+{
+	return t->has >> (value - VALUE_CALL) & 1;
+}
+
+static int64_t get(const struct thread *t, enum value value)
+{
+	return t->value[value - VALUE_CALL];
+}
+
+static struct hash_key request_key(const struct messages_own *own, uint32_t stream,
+				   uint64_t request)
+{
+	return (struct hash_key){request, (uint64_t)own->source->owners[stream].pid,
+				 (uint32_t)communicators_rank(&own->comms, stream)};
+}
+
+static int64_t bytes_of(const struct messages *m, uint32_t stream, const struct thread *t)
+{
+	int64_t size = has(t, VALUE_DATATYPE)
+			       ? datatype_bytes(&m->own->source->owners[stream], t->is_mpich,
+						(uint64_t)get(t, VALUE_DATATYPE))
+			       : -1;
+	int64_t bytes;
+
+	if (size < 0 || !has(t, VALUE_COUNT) || get(t, VALUE_COUNT) < 0 ||
+	    __builtin_mul_overflow(size, get(t, VALUE_COUNT), &bytes))
+		return -1;
+	return bytes;
+}
+
+/* A send or a receive begins with this partner (in the communicator) and tag; `at` is NONE if there
+ * is none: MPI_PROC_NULL, or a communicator that is not known. */
+static int begin(struct messages *m, uint32_t stream, const struct thread *t, bool send,
+		 int64_t partner, int64_t tag, uint32_t *at)
+{
+	struct messages_own *own = m->own;
+	int64_t null = t->is_mpich ? -1 : -2, any = t->is_mpich ? -2 : -1;
+	uint32_t comm =
+		communicators_find(&own->comms, stream, t->is_mpich, (uint64_t)get(t, VALUE_COMM));
+	int32_t rank = communicators_rank(&own->comms, stream), peer = -1;
+	bool wild = !send && (partner == any || tag == ANY_TAG);
+	struct op *op;
+
+	*at = NONE;
+	if (partner == null)
+		return 0;
+	if (partner != any || send)
+		peer = communicators_member(&own->comms, comm, partner);
+	if (rank < 0 || comm == NONE || (peer < 0 && (send || partner != any))) {
+		m->unknown_comm++;
+		return 0;
+	}
+	*at = new_op(own);
+	if (*at == NONE)
+		return -ENOMEM;
+	op = &own->ops[*at];
+	*op = (struct op){.used = true,
+			  .send = send,
+			  .resolved = !wild,
+			  .stream = stream,
+			  .comm = comm,
+			  .rank = rank,
+			  .peer = peer,
+			  .tag = (int32_t)tag,
+			  .bytes = send ? bytes_of(m, stream, t) : -1,
+			  .posted = t->enter,
+			  .from = NO_CLOCK,
+			  .to = NO_CLOCK,
+			  .partner = NONE,
+			  .next = NONE};
+	return 0;
+}
+
+/* The call of the thread has completed the operation; of a receive it brings the status. */
+static void complete(struct messages_own *own, const struct thread *t, struct op *op, bool status)
+{
+	op->done = true;
+	op->from = t->enter;
+	op->to = t->leave;
+	if (op->send || op->resolved || !status || !has(t, VALUE_STATUS_SOURCE))
+		return;
+	if (op->peer < 0)
+		op->peer = communicators_member(&own->comms, op->comm, get(t, VALUE_STATUS_SOURCE));
+	if (op->tag == ANY_TAG && has(t, VALUE_STATUS_TAG))
+		op->tag = (int32_t)get(t, VALUE_STATUS_TAG);
+	op->resolved = op->peer >= 0 && op->tag != ANY_TAG;
+}
+
+/* Puts the operation where its partner finds it. */
+static int publish(struct messages *m, uint32_t at)
+{
+	struct messages_own *own = m->own;
+	const struct op *op = &own->ops[at];
+	struct channel *channel;
+	struct inbox *inbox;
+
+	if (op->send) {
+		channel = channel_of(own, op);
+		if (!channel)
+			return -ENOMEM;
+		push(own, &channel->sends, at);
+		return match(m, channel);
+	}
+	inbox = inbox_of(own, op);
+	if (!inbox)
+		return -ENOMEM;
+	push(own, &inbox->posted, at);
+	return sort_inbox(m, inbox);
+}
+
+static int remember_request(struct messages *m, uint32_t stream, const struct thread *t,
+			    uint32_t at)
+{
+	struct messages_own *own = m->own;
+	uint64_t request = (uint64_t)get(t, VALUE_REQUEST);
+	uint32_t *known;
+
+	if (!has(t, VALUE_REQUEST)) {
+		m->incomplete++;
+		return 0;
+	}
+	known = hash_at(&own->request_at, request_key(own, stream, request));
+	if (!known)
+		return -ENOMEM;
+	own->ops[at].request = request;
+	*known = at;
+	return 0;
+}
+
+static int blocking(struct messages *m, uint32_t stream, const struct thread *t, bool send,
+		    enum value partner, enum value tag)
+{
+	uint32_t at;
+	int err = begin(m, stream, t, send, get(t, partner), get(t, tag), &at);
+
+	if (err || at == NONE)
+		return err;
+	complete(m->own, t, &m->own->ops[at], true);
+	if (send && t->present == CALL_SENDRECV) /* it may have waited for its receive */
+		m->own->ops[at].from = NO_CLOCK;
+	return publish(m, at);
+}
+
+static int nonblocking(struct messages *m, uint32_t stream, const struct thread *t, bool send)
+{
+	uint32_t at;
+	int err = begin(m, stream, t, send, get(t, VALUE_PARTNER), get(t, VALUE_TAG), &at);
+
+	if (err || at == NONE)
+		return err;
+	err = remember_request(m, stream, t, at);
+	return err ? err : publish(m, at);
+}
+
+/* The operation of a request that is not over, or NONE. */
+static uint32_t find_request(const struct messages_own *own, uint32_t stream, uint64_t request)
+{
+	uint32_t at = hash_get(&own->request_at, request_key(own, stream, request));
+
+	return at != HASH_NONE && at < own->nops && own->ops[at].used && !own->ops[at].done &&
+			       own->ops[at].request == request &&
+			       own->ops[at].rank == communicators_rank(&own->comms, stream)
+		       ? at
+		       : NONE;
+}
+
+/* `status`: the call completes this operation alone, and has its status. A call that completes
+ * several has not ended before the last one, which a send need not be; a receive has waited until
+ * its message was sent. */
+static int wait_for(struct messages *m, uint32_t stream, const struct thread *t, uint64_t request,
+		    bool status)
+{
+	struct messages_own *own = m->own;
+	uint32_t at = find_request(own, stream, request);
+	struct inbox *inbox;
+
+	if (at == NONE)
+		return 0;
+	complete(own, t, &own->ops[at], status);
+	if (own->ops[at].send && !status)
+		own->ops[at].from = NO_CLOCK;
+	if (own->ops[at].partner != NONE)
+		return try_finish(m, at);
+	if (own->ops[at].send)
+		return 0;
+	inbox = inbox_of(own, &own->ops[at]);
+	return inbox ? sort_inbox(m, inbox) : -ENOMEM;
+}
+
+/* A receive without a message is cancelled. Whether one whose message was sent already is, the
+ * trace does not tell; nor of a send. */
+static int cancel(struct messages *m, uint32_t stream, uint64_t request)
+{
+	struct messages_own *own = m->own;
+	uint32_t at = find_request(own, stream, request);
+	struct op *op = at == NONE ? NULL : &own->ops[at];
+	struct inbox *inbox;
+
+	if (op && (op->send || op->partner != NONE))
+		m->cancelled++;
+	if (!op || op->send || op->partner != NONE)
+		return 0;
+	op->cancelled = true;
+	inbox = inbox_of(own, op);
+	return inbox ? sort_inbox(m, inbox) : -ENOMEM;
+}
+
+/* A call is over, and its values are there. */
+static int end_call(struct messages *m, uint32_t stream, struct thread *t)
+{
+	enum call call = t->present;
+	int err = 0;
+
+	t->returning = false;
+	m->any |= call != CALL_NONE_OF_OURS;
+	switch (call) {
+	case CALL_SEND:
+	case CALL_RECV:
+	case CALL_ISEND:
+	case CALL_IRECV:
+	case CALL_SENDRECV:
+		if (has(t, VALUE_PARTNER) && has(t, VALUE_TAG) && has(t, VALUE_COMM))
+			break;
+		m->incomplete++;
+		return 0;
+	default:
+		break;
+	}
+	switch (call) {
+	case CALL_SEND:
+	case CALL_RECV:
+		return blocking(m, stream, t, call == CALL_SEND, VALUE_PARTNER, VALUE_TAG);
+	case CALL_ISEND:
+	case CALL_IRECV:
+		return nonblocking(m, stream, t, call == CALL_ISEND);
+	case CALL_SENDRECV:
+		err = blocking(m, stream, t, true, VALUE_PARTNER, VALUE_TAG);
+		return err ? err
+			   : blocking(m, stream, t, false, VALUE_SOURCE_TO_RECEIVE,
+				      VALUE_TAG_TO_RECEIVE);
+	case CALL_WAIT:
+		return t->nrequests ? wait_for(m, stream, t, t->requests[0], true) : 0;
+	case CALL_WAITALL:
+		for (unsigned i = 0; !err && i < t->nrequests && i < get(t, VALUE_COUNT); i++)
+			err = wait_for(m, stream, t, t->requests[i], false);
+		return err;
+	case CALL_CANCEL:
+		return t->nrequests ? cancel(m, stream, t->requests[0]) : 0;
+	case CALL_DUP:
+	case CALL_SPLIT:
+		if (has(t, VALUE_NEW_COMM))
+			return communicators_made(&m->own->comms, stream,
+						  (uint64_t)get(t, VALUE_NEW_COMM));
+		m->incomplete++;
+		return 0;
+	case CALL_UNSUPPORTED:
+		m->unsupported++;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* What the others need of a call before it returns here: the colour of a split. */
+static int begin_call(struct messages *m, uint32_t stream, struct thread *t)
+{
+	struct communicators *comms = &m->own->comms;
+	uint64_t parent = (uint64_t)get(t, VALUE_COMM);
+
+	if (t->present != CALL_DUP && t->present != CALL_SPLIT && t->present != CALL_NEW_COMM)
+		return 0;
+	if (!has(t, VALUE_COMM))
+		return 0;
+	return communicators_make(comms, stream, t->is_mpich, parent,
+				  t->present == CALL_DUP     ? COMM_COPY
+				  : t->present == CALL_SPLIT ? COMM_SPLIT
+							     : COMM_OTHER,
+				  get(t, VALUE_COLOR), get(t, VALUE_KEY));
+}
+
+static void add_value(struct thread *t, int32_t type, int64_t value)
+{
+	if (value == MARK_ZERO)
+		value = 0;
+	if (type == VALUE_REQUEST && t->nrequests < REQUESTS)
+		t->requests[t->nrequests++] = (uint64_t)value;
+	t->value[type - VALUE_CALL] = value;
+	t->has |= 1u << (type - VALUE_CALL);
+}
+
+static void forget_values(struct thread *t)
+{
+	t->has = 0;
+	t->nrequests = 0;
+	memset(t->value, 0, sizeof(t->value));
+}
+
+int messages_step(struct messages *m, uint32_t stream, const struct event *ev)
+{
+	struct thread *t = m->own->threads[stream];
+	int64_t value, clock = (int64_t)ev->clock;
+	int32_t type;
+	bool ours;
+	int err;
+
+	if (!t || (!t->returning && (ev->model != 'O' || ev->category != 'M')))
+		return 0;
+	ours = ev->model == 'O' && ev->category == 'M' && ev->payload_size >= 12;
+	type = ours ? get_i32(ev->payload + 8) : -1;
+	value = ours ? get_i64(ev->payload) : 0;
+	if (type < VALUE_CALL || type >= VALUES_END)
+		ours = false;
+	/* what comes back stands at the clock of the return, perhaps behind events of other models
+	 */
+	if (t->returning &&
+	    (clock != t->leave ||
+	     (ours && (ev->value != '=' || type < VALUE_REQUEST || type > VALUE_NEW_COMM)))) {
+		err = end_call(m, stream, t);
+		if (err)
+			return err;
+		t->present = CALL_NONE_OF_OURS;
+		forget_values(t);
+	}
+	if (!ours)
+		return 0;
+	if (ev->value == '=') {
+		add_value(t, type, value);
+	} else if (type == VALUE_CALL && ev->value == '[') {
+		t->present = value > 0 && value < LABELS ? t->call[value] : CALL_NONE_OF_OURS;
+		t->is_mpich = value > 0 && value < LABELS && t->mpich[value];
+		t->enter = clock;
+		return begin_call(m, stream, t);
+	} else if (type == VALUE_CALL && ev->value == ']' && t->present != CALL_NONE_OF_OURS) {
+		t->leave = clock;
+		t->returning = true;
+	}
+	return 0;
+}
+
+static void count_left(struct messages *m)
+{
+	struct messages_own *own = m->own;
+
+	for (size_t i = 0; i < own->nops; i++) {
+		const struct op *op = &own->ops[i];
+
+		if (!op->used || op->partner != NONE || op->cancelled)
+			continue;
+		m->sends += op->send;
+		m->receives += !op->send;
+	}
+}
+
+int messages_finish(struct messages *m)
+{
+	struct messages_own *own = m->own;
+
+	for (uint32_t i = 0; i < own->source->trace.nstreams; i++)
+		if (own->threads[i] && own->threads[i]->returning &&
+		    end_call(m, i, own->threads[i]))
+			return -ENOMEM;
+	for (uint32_t i = 0; i < own->nops; i++)
+		if (own->ops[i].used && own->ops[i].send && own->ops[i].partner != NONE &&
+		    finish_pair(m, i, own->ops[i].partner))
+			return -ENOMEM;
+	count_left(m);
+	return 0;
+}

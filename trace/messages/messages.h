@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * messages: the point-to-point messages of MPI, by sender and receiver, and the waits for them.
+ *
+ *   sender     ─────────┌ MPI_Send ┐──     late sender: the receiver is in its call since before
+ *   receiver   ──┌ MPI_Recv ───────┐──     the sender's begins; it waits up to there
+ *
+ * In: the events of a walk; values of calls that --api mpi-messages records; out: for each pair of
+ * ranks the number of messages, their bytes, and the times that one waited for the other. The n-th
+ * send of one rank to another with a tag, in a communicator, is received by the n-th receive, in
+ * the order in which they were posted; a receive from any source, or with any tag, has the source
+ * and the tag of its status. Communicators are those of the program, known by their creation:
+ * MPI_COMM_WORLD, MPI_Comm_dup, MPI_Comm_split.
+ * Invariant: nothing is guessed: a message whose receive, communicator or size is not known is
+ * counted as such. Memory follows the messages on their way, and ranks that talk to each other.
+ * Specification: event-mapping.md "MPI messages".
+ */
+#ifndef TRACE_MESSAGES_MESSAGES_H
+#define TRACE_MESSAGES_MESSAGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace/base/hash.h"
+
+struct event;
+struct source;
+
+/* A waits of one rank for another. */
+struct message_wait {
+	uint64_t count;
+	int64_t ns, longest;
+	int64_t at; /* clock at which the longest one began */
+};
+
+/* The messages from one rank to another. */
+struct message_pair {
+	int64_t app; /* ovni.app_id of both */
+	int32_t from, to;
+	uint32_t from_stream, to_stream; /* the first threads that took part */
+	uint64_t messages, sized, bytes; /* bytes: of the `sized` ones */
+	struct message_wait late_sender, late_receiver;
+};
+
+struct messages {
+	struct message_pair *pairs; /* npairs of them, in the order of their first messages */
+	size_t npairs;
+	bool any;		  /* a call was recorded */
+	uint64_t unknown_comm;	  /* sends and receives in a communicator that is not known, */
+	uint64_t unknown_source;  /* receives whose source or tag is not known, */
+	uint64_t after_unknown;	  /* receives of the same rank and communicator after such a one */
+	uint64_t sends, receives; /* without a partner in the trace */
+	uint64_t unsupported;	  /* calls whose messages are not known: persistent, MPI_Mprobe */
+	uint64_t cancelled;  /* cancellations of which the trace does not tell whether they came too
+				late */
+	uint64_t incomplete; /* calls with values that could not be read */
+	struct messages_own *own;
+};
+
+/* Returns 0, or -ENOMEM after one message; messages_fini() must follow in both cases. */
+int messages_init(struct messages *messages, const struct source *source)
+	__attribute__((warn_unused_result));
+
+/* One event of a walk. Returns 0 or -ENOMEM. */
+int messages_step(struct messages *messages, uint32_t stream, const struct event *ev)
+	__attribute__((warn_unused_result));
+
+/* After the walk. Returns 0 or -ENOMEM. */
+int messages_finish(struct messages *messages) __attribute__((warn_unused_result));
+
+void messages_fini(struct messages *messages);
+
+#endif
