@@ -7,7 +7,6 @@
 #include "user/apis/api_file.h"
 
 /* An API file whose one part has these functions, from line 3 on. */
-#define FOUR_ENDS "{\"end\": \"PI[\"}, {\"end\": \"PI[\"}, {\"end\": \"PI[\"}, {\"end\": \"PI[\"}"
 #define FUNCTIONS(text)                                                                            \
 	"{\"api\": 1, \"title\": \"t\", \"marks\": {\"7\": {\"title\": \"a\", \"chan_type\": "     \
 	"\"stack\"}, \"8\": {\"title\": \"b\", \"chan_type\": \"single\"}},\n"                     \
@@ -113,9 +112,27 @@ static const struct {
 	{"empty_steps", FUNCTIONS("{\"symbols\": \"f\", \"entry\": []}"),
 	 "a function needs a meaning"},
 	{"nine_steps",
-	 FUNCTIONS("{\"symbols\": \"f\", \"entry\": [" FOUR_ENDS ",\n" FOUR_ENDS
-		   ",\n{\"end\": \"PI[\"}]}"),
+	 FUNCTIONS(
+		 "{\"symbols\": \"f\", \"entry\": [{\"end\": \"PI[\"}, {\"end\": \"PI[\"},\n"
+		 "{\"end\": \"PI[\"}, {\"end\": \"PI[\"}, {\"end\": \"PI[\"}, {\"end\": \"PI[\"},\n"
+		 "{\"end\": \"PI[\"}, {\"end\": \"PI[\"}, {\"end\": \"PI[\"}]}"),
 	 "line 5: \"entry\" has more than 8 steps"},
+	{"a_value_and_a_label",
+	 FUNCTIONS("{\"symbols\": \"f\", \"entry\": [{\"set\": {\"mark\": 8, \"label\": \"x\", "
+		   "\"value\": \"arg1\"}}]}"),
+	 "a mark is set to a label or to a value"},
+	{"a_return_value_at_the_entry",
+	 FUNCTIONS(
+		 "{\"symbols\": \"f\", \"entry\": [{\"set\": {\"mark\": 8, \"value\": \"ret\"}}]}"),
+	 "in \"entry\" a value is argN"},
+	{"an_argument_at_the_return",
+	 FUNCTIONS("{\"symbols\": \"f\", \"return\": [{\"set\": {\"mark\": 8, \"value\": "
+		   "\"arg1\"}}]}"),
+	 "in \"return\" a value is ret"},
+	{"an_unknown_value",
+	 FUNCTIONS(
+		 "{\"symbols\": \"f\", \"entry\": [{\"set\": {\"mark\": 8, \"value\": \"rax\"}}]}"),
+	 "a value is an integer argument"},
 	{"a_step_of_nothing", FUNCTIONS("{\"symbols\": \"f\", \"entry\": [{}]}"),
 	 "line 3: a step has one of begin, end and set"},
 	{"a_step_of_two",
