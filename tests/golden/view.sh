@@ -212,6 +212,40 @@ for tid, events in lines.items():
     print("thread n 1 %d%s" % (tid, cpus), *events, sep="\n")
 PYTHON
 view 0 --no-findings many
+
+# Levels of the rows of two blocks of runs, which go on where the block before ends.
+python3 - <<'PYTHON' | python3 "$S/tests/golden/tools_make.py" levels
+import random
+random.seed(2)
+lines, on, off, now = {tid: ["1000 OHx i32:%d i32:-1 u64:0" % (0 if tid < 3 else -1)] for tid in (1, 2, 3)}, 1, {2: 1, 3: 1}, 1000
+for tid in (2, 3):
+    lines[tid].append("1000 OHp u16:1 i32:0")
+for turn in range(70000):
+    now += 50 + random.randrange(500)
+    tid = random.choice(sorted(off))
+    if off.pop(tid) == 1:
+        lines[tid].append("%d OHw i32:%d" % (now - 20, on))
+    lines[tid] += ["%d OAs i32:0" % (now + 1)] * (turn < 9) + ["%d OHr" % (now + 1)]
+    off[on] = random.choice((1, 1, 6))
+    lines[on].append("%d OHp u16:%d i32:%d" % (now, off[on], tid))
+    if off[on] == 6:
+        lines[on].append("%d OHw i32:-1" % now)
+    on = tid
+for tid, events in lines.items():
+    print("thread n 1 %d%s" % (tid, ' ovni.loom_cpus=[{"index":0,"phyid":0}]' if tid == 1 else ""), *events, sep="\n")
+PYTHON
+view 0 --no-findings levels
+python3 -B - "$S/tests/golden" <<'PYTHON' || fail "levels"
+import sys
+sys.path.insert(0, sys.argv[1])
+import view_page
+
+page = view_page.Page("levels.html")
+assert view_page.compare_levels(page) == 8, page.levels
+for row in (0, 1, 2):
+    first, second = (level for level in page.levels if level[:2] == (row, False))
+    assert first[2] + first[3] * (len(first[4]) - 1) < second[2] <= first[2] + first[3] * len(first[4]), (first[:4], second[:4])
+PYTHON
 python3 -B - "$S/tests/golden" <<'PYTHON' || fail "the size of a page"
 import re, sys
 sys.path.insert(0, sys.argv[1])

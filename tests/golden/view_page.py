@@ -131,14 +131,26 @@ def read_calls(data):
                    bool(depth & 1))
 
 
+def read_levels(data):
+    """(row, of a CPU, begin, ns of a piece, [{use or thread: share of 127}])"""
+    heads, counts, whats, shares = columns(data, 4)
+    while heads.more():
+        row, begin, width, n = (heads.number() for _ in range(4))
+        pieces = [{whats.number(): shares.number() for _ in range(counts.number())} for _ in range(n)]
+        yield row // 2, row % 2 == 1, begin, width, pieces
+    assert not any(c.more() for c in (counts, whats, shares))
+
+
 class Page:
     def __init__(self, path):
-        self.meta, self.runs, self.stays, self.calls, self.points, self.gaps = None, [], [], [], [], []
+        self.meta, self.runs, self.stays, self.calls, self.points, self.gaps, self.levels = None, [], [], [], [], [], []
         for kind, data in sections(path):
             if kind == "trace":
                 self.meta = json.loads(data.decode("utf-8"))
             elif kind == "runs":
                 self.runs += read_runs(data)
+            elif kind == "levels":
+                self.levels += read_levels(data)
             elif kind == "stays":
                 self.stays += read_stays(data)
             elif kind == "calls":
@@ -280,6 +292,38 @@ def compare_calls(page, bin_dir, trace):
     return len(page.calls)
 
 
+def pieces_of(stays, begin, width, n):
+    """ns of each use in n pieces of the time, from (use, begin, end)."""
+    pieces = [collections.Counter() for _ in range(n)]
+    for use, start, end in stays:
+        for i in range(max(0, (start - begin) // width), min(n, max((end - 1 - begin) // width, (start - begin) // width) + 1)):
+            pieces[i][use] += max(1, min(end, begin + (i + 1) * width) - max(start, begin + i * width))
+    return pieces
+
+
+def compare_levels(page):
+    """The shares are those of the stays of threads, and of the runs of CPUs, and each time above 0 has a share."""
+    threads, cpus = collections.defaultdict(list), collections.defaultdict(list)
+    for thread, use, begin, end in page.all_stays():
+        threads[thread].append((use, begin, end))
+    for run in page.runs:
+        cpus[run.cpu].append((run.thread, run.begin, run.end))
+    for row, of_cpu, begin, width, pieces in page.levels:
+        last = max(end for _, _, end in (cpus if of_cpu else threads)[row])
+        truth = pieces_of((cpus if of_cpu else threads)[row], begin, width, len(pieces))
+        for i, (mine, want) in enumerate(zip(pieces, truth)):
+            where = (row, of_cpu, begin, width, i, len(pieces), mine, want)
+            if of_cpu: # the busiest, and all of the busy time
+                assert len(mine) == min(1, len(want)), where
+                want = {thread: sum(want.values()) for thread in mine}
+            assert i + 1 == len(pieces) or set(mine) == set(want), where
+            for what, share in mine.items():
+                least, most = want[what] * 127 // width - 1, want[what] * 127 // width + 1
+                assert 1 <= share <= 127 and (least <= share or i + 1 == len(pieces)) and share <= max(1, most), where
+        assert begin + width * (len(pieces) - 1) < last
+    return len(page.levels)
+
+
 def compare_findings(page, bin_dir, trace):
     """The findings and the overview are those of ovni-report, and each place is a stay of the page."""
     done = subprocess.run([bin_dir + "/ovni-report", "--json", trace], capture_output=True, check=False)
@@ -309,6 +353,7 @@ def main(path, bin_dir, trace, *window):
     if window:
         print("%d stays agree with ovni-report" % compare_stays(page, bin_dir, trace, [int(t) for t in window]))
         return
+    compare_levels(page)
     print("%d runs, %d stays, %d calls, %d findings (%d with a time) agree with ovni-report" % (
         compare_runs(page, bin_dir, trace), compare_stays(page, bin_dir, trace), compare_calls(page, bin_dir, trace),
         *compare_findings(page, bin_dir, trace)))

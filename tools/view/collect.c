@@ -15,12 +15,6 @@ enum call_column { CALL_THREAD, CALL_FUNCTION, CALL_DEPTH, CALL_END, CALL_DURATI
 enum point_column { POINT_THREAD, POINT_TYPE, POINT_AT, POINT_LOW, POINT_HIGH, POINT_COLUMNS };
 enum gap_column { GAP_THREAD, GAP_CPU, GAP_BEGIN, GAP_DURATION, GAP_COUNT, GAP_COLUMNS };
 
-struct stay {
-	int64_t begin, end;
-	uint32_t call; /* of a sleep: its number + 1; 0: not known */
-	uint8_t use;   /* enum time_use */
-};
-
 struct open_call {
 	struct function function;
 	uint32_t number;
@@ -250,37 +244,6 @@ static int follow_use(struct collect *c, const struct intervals *intervals, uint
 	return err ? err : change_use(c, intervals, stream, use, c->now);
 }
 
-/* The stays that a reader of the page concludes from the run before, and the wake-up. */
-static unsigned conclude_stays(const struct thread_track *t, const struct run *run, int64_t begin,
-			       struct stay stays[2])
-{
-	bool runnable = off_cpu_runnable(t->left);
-	int64_t wake = begin - run->latency;
-	unsigned n = 0;
-
-	if (!t->written || t->left == OFF_CPU_DEAD)
-		return 0;
-	if (run->wake == WAKE_NONE)
-		wake = runnable ? t->left_at : begin;
-	if (run->wake == WAKE_STAYED || wake < t->left_at)
-		wake = t->left_at;
-	if (wake > t->left_at)
-		stays[n++] = (struct stay){.begin = t->left_at,
-					   .end = wake,
-					   .call = t->left == OFF_CPU_LOST ? 0 : t->call,
-					   .use = (uint8_t)(TIME_ASLEEP + t->left)};
-	if (begin <= wake)
-		return n;
-	stays[n++] = (struct stay){
-		.begin = wake,
-		.end = begin,
-		.use = (uint8_t)(TIME_WAITING + (!runnable			? WAIT_WOKEN
-						 : t->left == OFF_CPU_YIELDED	? WAIT_YIELDED
-						 : t->left == OFF_CPU_THROTTLED ? WAIT_THROTTLED
-										: WAIT_PREEMPTED))};
-	return n;
-}
-
 /* ---- runs ---- */
 
 static void read_wake(const struct collect *c, const struct interval *interval, struct run *run)
@@ -345,7 +308,9 @@ static int write_run(struct collect *c, const struct interval *interval, uint8_t
 		return -ENOMEM;
 	t->creator = 0;
 	if (!t->moved) {
-		unsigned n = conclude_stays(t, &run, t->begin, stays);
+		unsigned n =
+			t->written ? run_stays(&run, t->begin, t->left, t->left_at, t->call, stays)
+				   : 0;
 		bool same = n == t->nstays && !t->too_many && run.wake != WAKE_CREATED;
 
 		for (unsigned i = 0; i < n && same; i++)

@@ -33,6 +33,36 @@ struct recent_wakers {
 	int32_t last, before;
 };
 
+unsigned run_stays(const struct run *run, int64_t begin, uint8_t left, int64_t left_at,
+		   uint32_t call, struct stay stays[2])
+{
+	bool runnable = off_cpu_runnable(left);
+	int64_t wake = begin - run->latency;
+	unsigned n = 0;
+
+	if (left == OFF_CPU_DEAD)
+		return 0;
+	if (run->wake == WAKE_NONE)
+		wake = runnable ? left_at : begin;
+	if (run->wake == WAKE_STAYED || wake < left_at)
+		wake = left_at;
+	if (wake > left_at)
+		stays[n++] = (struct stay){.begin = left_at,
+					   .end = wake,
+					   .call = left == OFF_CPU_LOST ? 0 : call,
+					   .use = (uint8_t)(TIME_ASLEEP + left)};
+	if (begin <= wake)
+		return n;
+	stays[n++] = (struct stay){
+		.begin = wake,
+		.end = begin,
+		.use = (uint8_t)(TIME_WAITING + (!runnable		     ? WAIT_WOKEN
+						 : left == OFF_CPU_YIELDED   ? WAIT_YIELDED
+						 : left == OFF_CPU_THROTTLED ? WAIT_THROTTLED
+									     : WAIT_PREEMPTED))};
+	return n;
+}
+
 int run_block_init(struct run_block *b, size_t nstreams)
 {
 	memset(b, 0, sizeof(*b));
@@ -41,7 +71,7 @@ int run_block_init(struct run_block *b, size_t nstreams)
 	b->wakers = calloc(nstreams + 1, sizeof(*b->wakers));
 	if (!b->runs || !b->order || !b->wakers)
 		return log_no_memory("for the page");
-	return 0;
+	return levels_init(&b->levels, nstreams);
 }
 
 void run_block_fini(struct run_block *b)
@@ -51,6 +81,7 @@ void run_block_fini(struct run_block *b)
 	free(b->first);
 	free(b->wakers);
 	columns_fini(&b->columns);
+	levels_fini(&b->levels);
 	memset(b, 0, sizeof(*b));
 }
 
@@ -196,6 +227,9 @@ int run_block_flush(struct run_block *b, size_t ncpus, struct actors *actors,
 	}
 	b->columns.entries = b->n;
 	b->runs_written += b->n;
+	err = columns_flush(&b->columns, COLUMNS, page, "runs");
+	if (!err)
+		err = levels_add(&b->levels, b->runs, b->n, b->order, b->first, ncpus, page);
 	b->n = 0;
-	return columns_flush(&b->columns, COLUMNS, page, "runs");
+	return err;
 }

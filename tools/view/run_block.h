@@ -10,8 +10,8 @@
 #ifndef TOOLS_VIEW_RUN_BLOCK_H
 #define TOOLS_VIEW_RUN_BLOCK_H
 
-#include "tools/view/columns.h"
 #include "tools/view/actors.h"
+#include "tools/view/levels.h"
 
 #define RUN_BLOCK 65536 /* runs */
 
@@ -44,6 +44,18 @@ struct run {
 	bool explicit_stays;	     /* the stays before it are in a block of their own */
 };
 
+struct stay { /* of a thread that does not run */
+	int64_t begin, end;
+	uint32_t call; /* of a sleep: its number + 1; 0: not known */
+	uint8_t use;   /* enum time_use */
+};
+
+/* The stays that a reader of the page concludes before a run that begins at `begin`: the run of the
+ * thread before it ended at `left_at`, for the reason `left`, in the system call `call`. Returns
+ * their number. */
+unsigned run_stays(const struct run *run, int64_t begin, uint8_t left, int64_t left_at,
+		   uint32_t call, struct stay stays[2]);
+
 struct recent_wakers; /* of a thread */
 
 struct run_block {
@@ -55,6 +67,7 @@ struct run_block {
 	uint32_t number;
 	uint64_t runs_written;
 	struct columns columns;
+	struct levels levels;
 };
 
 /* Returns 0, or -ENOMEM after one message. */

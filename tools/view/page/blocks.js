@@ -177,6 +177,27 @@ class Runs {
 	}
 }
 
+/* Rows with many runs, as pieces of their time with the share of each use; of a CPU with its busiest thread. */
+class Levels {
+	constructor(threads, cpus, uses) {
+		this.of = [[], []]; /* of threads, of CPUs: by number, in the order of time */
+		this.limits = [threads, cpus];
+		this.whats = [uses, threads];
+	}
+	read(kind, bytes) {
+		const [heads, counts, whats, shares] = columnsOf(bytes, 4);
+		while (heads.more()) {
+			const row = heads.number(), cpu = row % 2, id = below(Math.floor(row / 2), this.limits[cpu]);
+			const from = heads.number(), width = heads.number(), n = below(heads.number(), 257), first = new Uint32Array(n + 1);
+			for (let i = 0; i < n; i++)
+				first[i + 1] = first[i] + counts.number();
+			const what = Uint16Array.from({ length: below(first[n], 65536) }, () => below(whats.number(), this.whats[cpu]));
+			const share = Uint8Array.from(what, () => shares.number());
+			(this.of[cpu][id] = this.of[cpu][id] || []).push({ from, width, end: from + n * width, first, what, share });
+		}
+	}
+}
+
 /* Entries with a thread, a begin and an end: stays, calls, points, gaps. */
 class Entries {
 	constructor(n, threads, limits) {

@@ -2,19 +2,17 @@
  * draw: rows of bars for a part of the time.
  *
  * A row is three lines of pixels (upper edge, middle, lower edge), stretched to its height: so a
- * frame costs pixels, not rectangles. Rows with many runs in sight are drawn from shares of each
- * state in LEVEL or more buckets over the whole trace, made when they are first needed, as long as a
- * pixel is wider than a bucket; otherwise from the runs. A share above 0 never becomes 0.
+ * frame costs pixels, not rectangles. Rows with many runs are drawn from the levels of the page, shares
+ * of each state in pieces of the time, where a pixel is wider than a piece; otherwise from the runs.
  */
 /* Of equal shares the first one is shown. */
 const BY_WEIGHT = [RUNNABLE, THROTTLED, RUNNING, UNKNOWN, REPAIRED, IO, BLOCKED, ASLEEP, STOPPED];
 const IS_THIN = CLASSES.map((_, state) => THIN.includes(state));
-const LEFT = 240, ROW = 18, LINE = 12, COUNT = 32, LEVEL = 8192, LEVEL_MOST = 131072, EXACT_MOST = 3000, LABEL_LEAST = 30, LABELS_MOST = 600;
+const LEFT = 240, ROW = 18, LINE = 12, COUNT = 32, LABEL_LEAST = 30, LABELS_MOST = 600;
 
 class Painter {
 	constructor(model) {
 		this.model = model;
-		this.levels = new Map();
 		this.small = document.createElement('canvas');
 		const same = new Map(); /* threads of one name have different colours */
 		this.hues = model.meta.threads.map(({ name, tid }) => {
@@ -100,58 +98,39 @@ class Painter {
 		}
 	}
 
-	/* The fewest buckets that are narrower than a pixel, for a row with n runs. */
-	buckets(n, scale) {
-		let buckets = LEVEL;
-		while (this.model.meta.end / buckets * scale >= 1 && buckets < n / 4 && buckets < LEVEL_MOST)
-			buckets *= 2;
-		return buckets;
-	}
-
-	/* The shares of a row over the whole trace, as bytes; a share above 0 is at least 1. */
-	level(row, buckets, fill, nstates) {
-		const key = row + ' ' + buckets;
-		let level = this.levels.get(key);
-		if (level)
-			return level;
-		const kept = [this.width, this.shares, this.best, this.owner, this.total];
-		this.resize(buckets);
-		fill(buckets / Math.max(this.model.meta.end, 1));
-		const bytes = (list) => {
-			const out = new Uint8Array(list.length);
-			for (let i = 0; i < out.length; i++)
-				out[i] = list[i] > 0 ? Math.max(1, Math.min(255, Math.round(list[i] * 255))) : 0;
-			return out;
-		};
-		level = nstates ? { shares: bytes(this.shares) } : { owner: this.owner, total: bytes(this.total) };
-		[this.width, this.shares, this.best, this.owner, this.total] = kept;
-		if (this.levels.size > 1000)
-			this.levels.delete(this.levels.keys().next().value);
-		this.levels.set(key, level);
-		return level;
+	/* The row from t0 on: exact(from, to) for the parts to draw from runs, piece(x, what, share) for those of levels
+	 * whose pieces are narrower than a pixel. */
+	parts(levels = [], t0, scale, exact, piece) {
+		const { width: pixels } = this, t1 = t0 + pixels / scale;
+		let t = t0;
+		for (let k = firstOf(levels.length, (i) => levels[i].end <= t0); k < levels.length && levels[k].from < t1; k++) {
+			const { from, width, end, first, what, share } = levels[k];
+			if (width * scale >= 1)
+				continue;
+			if (from > t)
+				exact(t, from);
+			const last = Math.min(first.length - 1, Math.ceil((t1 - from) / width)), weight = width * scale / 127;
+			for (let i = Math.max(0, Math.floor((t0 - from) / width)); i < last; i++) {
+				const x = (from + (i + 0.5) * width - t0) * scale | 0;
+				if (x >= 0 && x < pixels)
+					for (let e = first[i]; e < first[i + 1]; e++)
+						piece(x, what[e], share[e] * weight);
+			}
+			t = Math.max(t, end);
+		}
+		if (t < t1)
+			exact(t, t1);
 	}
 
 	/* Writes the three lines of a thread into `words`, from `at` on. */
 	paintThread(thread, t0, scale, words, at) {
-		const { model, width } = this, t1 = t0 + width / scale;
-		const buckets = this.buckets(model.byThread.size(thread), scale), bucket = Math.max(model.meta.end, 1) / buckets;
-		this.shares.fill(0);
-		if (bucket * scale < 1 && model.byThread.place(thread, t1) - model.byThread.place(thread, t0) > EXACT_MOST) {
-			const { shares } = this.level('t' + thread, buckets, (s) =>
-				model.eachStay(thread, 0, Infinity, (use, begin, end) =>
-					this.addShare(model.classOf[use], begin * s, end * s)), true);
-			const first = Math.max(0, Math.floor(t0 / bucket)), last = Math.min(buckets, Math.ceil(t1 / bucket));
-			for (let state = 0; state < CLASSES.length; state++)
-				for (let b = first; b < last; b++) {
-					const share = shares[state * buckets + b];
-					const x = ((b + 0.5) * bucket - t0) * scale | 0;
-					if (share && x >= 0 && x < width)
-						this.shares[state * width + x] += share / 255 * bucket * scale;
-				}
-		} else {
-			model.eachStay(thread, t0, t1, (use, begin, end) =>
-				this.addShare(model.classOf[use], (begin - t0) * scale, (end - t0) * scale));
-		}
+		const { model, width, shares } = this;
+		shares.fill(0);
+		this.parts(model.levels.of[0][thread], t0, scale, (from, to) => model.eachStay(thread, from, to, (use, begin, end) =>
+			this.addShare(model.classOf[use], (Math.max(begin, from) - t0) * scale, (Math.min(end, to) - t0) * scale)),
+		(x, use, share) => {
+			shares[model.classOf[use] * width + x] += share;
+		});
 		this.resolve(words, at);
 	}
 
@@ -199,44 +178,31 @@ class Painter {
 
 	/* A CPU: the thread with most of each pixel; the height shows how busy it was. */
 	paintCpu(cpu, t0, scale, words, at, y, labels) {
-		const { model, width } = this, { runs } = model, t1 = t0 + width / scale;
-		const buckets = this.buckets(model.byCpu.size(cpu), scale), bucket = Math.max(model.meta.end, 1) / buckets;
-		this.best.fill(0);
-		this.total.fill(0);
-		if (bucket * scale < 1 && model.byCpu.place(cpu, t1) - model.byCpu.place(cpu, t0) > EXACT_MOST) {
-			const { owner, total } = this.level('c' + cpu, buckets, (s) =>
-				model.eachRun(cpu, 0, Infinity, (i) => this.addOwner(runs.thread[i], runs.begin[i] * s, runs.end[i] * s)),
-			false);
-			const first = Math.max(0, Math.floor(t0 / bucket)), last = Math.min(buckets, Math.ceil(t1 / bucket));
-			for (let b = first; b < last; b++) {
-				const x = ((b + 0.5) * bucket - t0) * scale | 0;
-				if (!total[b] || x < 0 || x >= width)
-					continue;
-				const share = total[b] / 255 * bucket * scale;
-				this.total[x] += share;
-				if (share > this.best[x]) {
-					this.best[x] = share;
-					this.owner[x] = owner[b];
-				}
+		const { model, width, best, total, owner } = this, { runs } = model;
+		best.fill(0);
+		total.fill(0);
+		this.parts(model.levels.of[1][cpu], t0, scale, (from, to) => model.eachRun(cpu, from, to, (i) =>
+			this.addOwner(runs.thread[i], (Math.max(runs.begin[i], from) - t0) * scale, (Math.min(runs.end[i], to) - t0) * scale)),
+		(x, thread, share) => {
+			total[x] += share;
+			if (share > best[x]) {
+				best[x] = share;
+				owner[x] = thread;
 			}
-		} else {
-			model.eachRun(cpu, t0, t1, (i) => {
-				const x0 = (runs.begin[i] - t0) * scale, x1 = (runs.end[i] - t0) * scale;
-				this.addOwner(runs.thread[i], x0, x1);
-				if (x1 - x0 >= LABEL_LEAST && labels.length < LABELS_MOST)
-					labels.push([Math.max(x0, 0), Math.min(x1, width), y, runs.thread[i]]);
-			});
-		}
-		for (let x = 0; x < width; x++) {
-			const total = this.total[x];
-			if (!(total > 0))
+		});
+		for (let x = 0, first = 0; x < width; x++) {
+			if (!(total[x] > 0))
 				continue;
-			const lit = this.lit === undefined || this.lit === this.owner[x];
-			const word = (lit ? this.huePixels : this.palePixels)[this.owner[x]];
+			if (!x || owner[x] !== owner[x - 1] || !(total[x - 1] > 0))
+				first = x;
+			if (x + 1 === width || !(total[x + 1] > 0) || owner[x + 1] !== owner[x])
+				if (x + 1 - first >= LABEL_LEAST && labels.length < LABELS_MOST)
+					labels.push([first, x + 1, y, owner[x]]);
+			const word = (this.lit === undefined || this.lit === owner[x] ? this.huePixels : this.palePixels)[owner[x]];
 			words[at + 2 * width + x] = word;
-			if (total >= 0.2)
+			if (total[x] >= 0.2)
 				words[at + width + x] = word;
-			if (total >= 0.55)
+			if (total[x] >= 0.55)
 				words[at + x] = word;
 		}
 	}

@@ -75,6 +75,7 @@ class Model {
 			.sort((a, b) => meta.cpus[a].loom - meta.cpus[b].loom || meta.cpus[a].cpu - meta.cpus[b].cpu);
 		this.nactors = nthreads + meta.others.length;
 		this.runs = new Runs(n.runs, nthreads, this.nactors, meta.cpus.length, meta.sleep_calls.length);
+		this.levels = new Levels(nthreads, meta.cpus.length, meta.uses.length);
 		for (const kind of ['stays', 'calls', 'points', 'gaps'])
 			this[kind] = new Entries(n[kind], nthreads, { uses: meta.uses.length, functions: meta.functions.length,
 				cpus: meta.cpus.length, calls: meta.sleep_calls.length });
