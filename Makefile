@@ -204,7 +204,7 @@ $(B)/bin/ovni-sync: $(SYNC_OBJS) $(LIBTOOLS) $(LIBTRACE)
 # The pages of ovni-view and of ovni-report flame: the content policy of each allows only its own
 # script and style, by their hashes.
 PAGE_HEAD    := tools/view/page/head.html
-PAGE_SCRIPTS := $(patsubst %,tools/view/page/%.js,names blocks model path draw panel findings main)
+PAGE_SCRIPTS := $(patsubst %,tools/view/page/%.js,names blocks model path draw panel findings view input main)
 FLAME_PAGE   := $(addprefix tools/report/page/flame,.js .css _body.html)
 sha256_base64 = $$(env printf "$$(sha256sum $(1) | cut -c1-64 | sed 's/../\\x&/g')" | base64)
 # $(call make_page,SCRIPTS,STYLE,BODY)

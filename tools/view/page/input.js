@@ -1,0 +1,286 @@
+/* input: pointer and keys, from events of the browser to calls of the view. */
+const KEYS = [['wheel, W S', 'zoom around the pointer; Shift and wheel, or over the names: scroll'],
+	['drag, A D, ← →', 'move; ← → with a run selected: its previous and next run'],
+	['↑ ↓, Enter', 'previous and next row; what is in its middle'],
+	['Shift and drag, drag on the axis', 'measure: time by state of each thread'],
+	['click', 'select; f shows the selection, f f or a double click the whole trace'],
+	['b, t, o, O', 'go to the waker, to the next run on the CPU, to the next and previous run of the thread'],
+	['c, n, N', 'the critical path: why the selection ended no sooner; its next and previous step'],
+	['v', 'the part in sight as a table: time by state'],
+	['m, M', 'put the first and the second mark at the pointer: measures between them'],
+	['/, n, N', 'search names, tids, functions and system calls; next and previous hit in time'],
+	['p, h, x, r', 'pin the row, hide it, show only its process, change the order of the rows'],
+	['1 to 9, i', 'go to a finding of ovni-report; show or hide the findings and the overview'],
+	['l, ?, Esc', 'legend, this list; nothing selected, hidden rows shown'],
+	['Ctrl C', 'copy the sentence of the selection, and the link to it']];
+
+function listen(view) {
+	const { bars, main, overview, axisCanvas } = view;
+	const hover = document.getElementById('hover');
+	let drag, over;
+	const place = (event, node) => {
+		const box = node.getBoundingClientRect();
+		return { x: event.clientX - box.left, y: event.clientY - box.top };
+	};
+	/* The sentences of what is under the pointer, beside it. */
+	const tell = (event, what) => {
+		const key = what ? JSON.stringify(what) : '';
+		if (key !== over)
+			hover.replaceChildren(...what ? view.panel.sentences(what) : []);
+		over = key;
+		hover.hidden = !what;
+		if (!what)
+			return;
+		const { offsetWidth: width, offsetHeight: height } = hover, x = event.clientX + 14, y = event.clientY + 18;
+		hover.style.left = Math.max(4, Math.min(x, innerWidth - width - 4)) + 'px';
+		hover.style.top = Math.max(4, y + height > innerHeight ? event.clientY - height - 10 : y) + 'px';
+	};
+	for (const canvas of [bars, axisCanvas, overview])
+		canvas.addEventListener('wheel', (event) => {
+			const { x } = place(event, canvas);
+			if (canvas === bars && (event.shiftKey || x < LEFT))
+				return;
+			event.preventDefault();
+			tell(event);
+			if (Math.abs(event.deltaX) > Math.abs(event.deltaY))
+				view.pan(event.deltaX / view.width);
+			else
+				view.zoom(Math.pow(1.0015, Math.max(-400, Math.min(400, event.deltaY))),
+					canvas === overview ? LEFT + ((x - LEFT) / view.width * view.end - view.t0) * view.scale : x);
+		}, { passive: false });
+	bars.addEventListener('pointerleave', (event) => tell(event));
+	bars.addEventListener('pointerdown', (event) => {
+		const at = place(event, bars);
+		if (event.button || at.x < LEFT)
+			return;
+		drag = { ...at, t0: view.t0, t1: view.t1, top: main.scrollTop, measure: event.shiftKey, moved: false };
+		bars.setPointerCapture(event.pointerId);
+		main.focus({ preventScroll: true });
+	});
+	bars.addEventListener('pointermove', (event) => {
+		const at = view.pointer = place(event, bars);
+		if (!drag) {
+			tell(event, view.at(at.x, at.y));
+			return;
+		}
+		tell(event);
+		if (Math.abs(at.x - drag.x) + Math.abs(at.y - drag.y) > 3)
+			drag.moved = true;
+		if (drag.measure) {
+			view.marks = [view.timeAt(drag.x), view.timeAt(at.x)];
+			view.redraw();
+		} else if (drag.moved) {
+			const by = (drag.x - at.x) / view.scale;
+			view.show(drag.t0 + by, drag.t1 + by);
+			main.scrollTop = drag.top + drag.y - at.y;
+		}
+	});
+	bars.addEventListener('pointerup', (event) => {
+		const at = place(event, bars), was = drag;
+		drag = undefined;
+		if (!was)
+			return;
+		if (was.measure && was.moved)
+			view.measure(view.timeAt(was.x), view.timeAt(at.x));
+		else if (!was.moved)
+			view.choose(view.at(at.x, at.y));
+	});
+	bars.addEventListener('dblclick', () => view.show(0, view.end));
+	let from;
+	axisCanvas.addEventListener('pointerdown', (event) => {
+		from = view.timeAt(place(event, axisCanvas).x);
+		axisCanvas.setPointerCapture(event.pointerId);
+	});
+	axisCanvas.addEventListener('pointermove', (event) => {
+		if (from === undefined)
+			return;
+		view.marks = [from, view.timeAt(place(event, axisCanvas).x)];
+		view.redraw();
+	});
+	axisCanvas.addEventListener('pointerup', (event) => {
+		const to = view.timeAt(place(event, axisCanvas).x);
+		if (from !== undefined && Math.abs(to - from) * view.scale > 3)
+			view.measure(from, to);
+		from = undefined;
+	});
+	const centre = (event) => {
+		const t = (place(event, overview).x - LEFT) / view.width * view.end, half = (view.t1 - view.t0) / 2;
+		view.show(t - half, t + half);
+	};
+	overview.addEventListener('pointerdown', (event) => {
+		overview.setPointerCapture(event.pointerId);
+		centre(event);
+	});
+	overview.addEventListener('pointermove', (event) => event.buttons && centre(event));
+	main.addEventListener('scroll', () => view.redraw());
+	new ResizeObserver(() => document.documentElement.classList.contains('print') || view.resize()).observe(main);
+	addEventListener('beforeprint', () => view.print(true));
+	addEventListener('afterprint', () => view.print(false));
+	addEventListener('hashchange', () => location.hash !== view.linked && view.obey(location.hash));
+	document.getElementById('side').addEventListener('click', () => view.findings.toggle());
+	document.getElementById('fit').addEventListener('click', () => view.show(0, view.end));
+	document.getElementById('theme').addEventListener('click', () => view.setTheme(!view.dark));
+	document.getElementById('keys').addEventListener('click', () => press(view, '?'));
+	const search = document.getElementById('search');
+	search.addEventListener('input', () => search.value && view.panel.search(search.value));
+	addEventListener('copy', (event) => {
+		if (event.target === search || !view.chosen || String(getSelection()))
+			return;
+		const said = Array.from(view.panel.node.querySelectorAll('p'), (p) => p.textContent);
+		event.clipboardData.setData('text/plain', [...said, location.href].join('\n'));
+		event.preventDefault();
+	});
+	addEventListener('keydown', (event) => {
+		if (event.target === search) {
+			if (event.key === 'Escape' || event.key === 'Enter')
+				main.focus();
+			return;
+		}
+		if (event.ctrlKey || event.metaKey || event.altKey || event.key === 'Enter' && event.target.tagName === 'BUTTON')
+			return;
+		if (press(view, event.key))
+			event.preventDefault();
+	});
+	addEventListener('keyup', (event) => view.held.delete(event.key.toLowerCase()));
+	addEventListener('blur', () => view.held.clear());
+}
+
+/* W, A, S and D work as long as they are held. */
+function hold(view, key) {
+	const step = (share) => {
+		if (!view.held.has(key))
+			return;
+		move(view, key, share);
+		requestAnimationFrame(() => step(0.03));
+	};
+	if (view.held.has(key))
+		return;
+	view.held.add(key);
+	step(0.12);
+}
+
+function move(view, key, share) {
+	if (key === 'w' || key === 's')
+		view.zoom(key === 'w' ? 1 - share : 1 + share, view.pointer.x);
+	else
+		view.pan(key === 'a' ? -share : share);
+}
+
+/* Returns whether the key means something. */
+function press(view, key) {
+	const help = document.getElementById('help'), row = view.chosenRow && view.rowOf.get(view.chosenRow);
+	const lower = key.toLowerCase();
+	if ('wasd'.includes(lower) && key.length === 1) {
+		hold(view, lower);
+		return true;
+	}
+	if (['b', 't', 'o', 'O'].includes(key)) {
+		view.follow(key);
+		return true;
+	}
+	if (key >= '1' && key <= '9' && key.length === 1) {
+		view.findings.jump(Number(key) - 1);
+		return true;
+	}
+	switch (key) {
+	case 'i':
+		view.findings.toggle();
+		return true;
+	case 'ArrowLeft':
+	case 'ArrowRight':
+		if (view.chosen)
+			view.follow(key === 'ArrowLeft' ? 'O' : 'o');
+		else
+			view.pan(key === 'ArrowLeft' ? -0.1 : 0.1);
+		return true;
+	case 'ArrowUp':
+	case 'ArrowDown':
+		view.stepRow(key === 'ArrowUp' ? -1 : 1);
+		return true;
+	case 'Enter':
+		if (row)
+			view.choose(view.at(LEFT + view.width / 2, row.y - view.main.scrollTop + ROW / 2));
+		return true;
+	case 'f':
+		if (view.chosen && view.fitted !== view.chosen) {
+			const { begin, end } = view.extent(view.chosen), margin = Math.max((end - begin) * 0.2, 10);
+			view.fitted = view.chosen;
+			view.show(begin - margin, end + margin);
+		} else {
+			view.fitted = undefined;
+			view.show(0, view.end);
+		}
+		return true;
+	case 'm':
+	case 'M':
+		view.marks[key === 'm' ? 0 : 1] = Math.round(view.timeAt(view.pointer.x));
+		if (view.marks[0] !== undefined && view.marks[1] !== undefined)
+			view.measure(...view.marks);
+		view.redraw();
+		return true;
+	case 'c':
+		view.showPath();
+		return true;
+	case 'v':
+		view.panel.measure(Math.max(0, Math.round(view.t0)), Math.min(view.end, Math.round(view.t1)));
+		return true;
+	case 'n':
+	case 'N':
+		if (view.path)
+			view.stepPath(view.path.at + (key === 'n' ? 1 : -1));
+		else if (!view.chosen && view.hit) {
+			const place = view.model.byThread.place(view.hit.id, view.t0);
+			if (place < view.model.byThread.first[view.hit.id + 1])
+				view.choose({ kind: 'run', place }, true);
+		} else {
+			view.follow(key === 'n' ? 'o' : 'O');
+		}
+		return true;
+	case 'p':
+		if (row)
+			view.pinned = view.pinned.includes(row.key) ? view.pinned.filter((k) => k !== row.key) : [...view.pinned, row.key];
+		view.layout();
+		view.link();
+		return true;
+	case 'h':
+		if (!row)
+			return true;
+		view.hidden.add(row.key);
+		view.panel.clear(element('p', counted(view.hidden.size, 'hidden row') + '. Esc shows them.'));
+		view.layout();
+		return true;
+	case 'x':
+		view.only = view.only || !row ? undefined : row.process;
+		view.panel.clear(...view.only ? [element('p', 'The rows of one process. x shows all.')] : []);
+		view.layout();
+		return true;
+	case 'r':
+		view.order = (view.order + 1) % 3;
+		view.buildRows();
+		return true;
+	case 'l':
+		document.getElementById('legend').hidden = !document.getElementById('legend').hidden;
+		view.resize();
+		return true;
+	case '/':
+		document.getElementById('search').focus();
+		return true;
+	case '?':
+		help.replaceChildren(view.panel.table(['keys', 'do'], KEYS));
+		help.hidden = !help.hidden;
+		return true;
+	case 'Escape':
+		if (!help.hidden) {
+			help.hidden = true;
+			return true;
+		}
+		view.marks = [];
+		view.path = undefined;
+		view.hidden.clear();
+		view.choose(undefined);
+		view.layout();
+		return true;
+	default:
+		return false;
+	}
+}
