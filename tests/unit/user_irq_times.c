@@ -3,7 +3,7 @@
  */
 #include "bpf/irq.h"
 #include "timeline_records.h"
-#include "trace/base/irq_time.h"
+#include "trace/ovni/irq_time.h"
 #include "user/config/irq_names.h"
 #include "user/config/window_edge.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/base/irq_time.h"
+#include "trace/ovni/irq_time.h"
 #include "trace/base/log.h"
 #include "trace/ovni/player.h"
 

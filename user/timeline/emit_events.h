@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "trace/base/irq_time.h"
+#include "trace/ovni/irq_time.h"
 #include "user/timeline/probe_events.h"
 #include "user/timeline/thread_names.h"
 #include "user/timeline/threads.h"

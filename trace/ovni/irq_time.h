@@ -6,8 +6,8 @@
  * minutes of handlers in one run), with an error below 1 us. Longer times are cut to that.
  * Specification: event-mapping.md, "The time of interrupts".
  */
-#ifndef TRACE_BASE_IRQ_TIME_H
-#define TRACE_BASE_IRQ_TIME_H
+#ifndef TRACE_OVNI_IRQ_TIME_H
+#define TRACE_OVNI_IRQ_TIME_H
 
 #include <stdint.h>
 
