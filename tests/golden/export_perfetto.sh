@@ -145,7 +145,7 @@ thread n 1 7 ovni.require={"ovni":"1.1.0","nosv":"2.6.0","openmp":"1.2.0","nanos
 3000 OHe
 END
 python3 "$S/tests/golden/tools_make.py" calls <<'END'
-thread n 2 2 bpf.session.machine="x86_64" bpf.fds=[{"fd":3,"name":"/data","from":"1","to":"9000"}]
+thread n 2 2 bpf.session.machine="x86_64" bpf.fds=[{"fd":3,"name":"/data","from":"1","to":"9000"},{"fd":4,"name":"/early","from":"1","to":"2400"},{"fd":4,"name":"/late","from":"2550","to":"9000"}]
 1000 OHx i32:-1 i32:-1 u64:0
 1000 OHp u16:1 i32:0 u16:0 u64:3
 1900 OHw i32:0
@@ -189,7 +189,7 @@ assert tasks == [("nanos6 task", "task", 2100, 2200, {"taskid": 77}),
                  ("openmp task", "loop", 1480, 1495, {"taskid": 5, "typeid": 1}),
                  ("openmp task", "loop", 1485, 1490, {"inner": 1, "typeid": 1})], tasks
 file = File("calls.pftrace")
-assert dict(file.calls[0, 2]) == {"read(3 = /data)": 1, "read(4)": 1, "futex": 1}, file.calls
+assert dict(file.calls[0, 2]) == {"read(3 = /data)": 1, "read(4 = /late)": 1, "futex": 1}, file.calls
 assert file.blocked == {0: 2, 1: 1}, file.blocked
 assert "read(3 = /data)" in File("piece.pftrace").calls[0, 2]
 PYTHON

@@ -179,13 +179,12 @@ def main():
         need(int(said["lost"][0][0].replace("null", "0")) == lost, "lost:", said["lost"], lost)
     nameless = {int(tid) for tid, in said["nameless"]} & {meta["ovni"]["tid"] for meta in metas}
     need(not nameless, "threads with a second row, without a name:", nameless)
-    # the report also has the name that a descriptor gets during the sleep
     calls, blocked = collections.Counter(), collections.Counter()
     for row in table(bins, "why", "--csv", trace):
         if row["call"]:
-            calls[int(row["tid"]), row["call"].split(" = ")[0].rstrip(")")] += int(row["times"])
+            calls[int(row["tid"]), row["call"]] += int(row["times"])
     for tid, call, n, _ in said["calls"]:
-        blocked[int(tid), call.split(" = ")[0].rstrip(")")] += int(n)
+        blocked[int(tid), call] += int(n)
     # those that began before T0 or end after T1 are in the report alone
     different = [(key, n, calls[key]) for key, n in blocked.items() if key[0] not in unsure and not 0 <= calls[key] - n <= 2]
     need(not different, "system calls:", different)

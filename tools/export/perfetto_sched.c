@@ -540,20 +540,33 @@ void perfetto_sched_enter(struct perfetto_sched *s, uint32_t stream, uint32_t at
 
 /* Calls of one key have one text. */
 static struct hash_key call_key(const struct perfetto_sched *s, uint32_t stream,
-				const struct sleep_call *call, int64_t clock)
+				const struct sleep_call *call, int64_t clock, int64_t end)
 {
 	struct hash_key key = sleep_call_key(call, s->machines[stream],
-					     &s->subjects->source->owners[stream], clock, clock);
+					     &s->subjects->source->owners[stream], clock, end);
 
 	key.a = key.b ? (uint64_t)(stream + 1ull) << 32 : s->subjects->threads[stream].loom;
 	return key;
 }
 
-/* The number of the text of a call, which is in the file from now on; 0 without memory. */
+/* The end of the sleep that the present event of the thread begins, if it is near in the file. */
+static int64_t sleep_end(const struct perfetto_sched *s, uint32_t stream, int64_t clock)
+{
+	const struct stream *events = &s->subjects->source->streams[stream];
+	struct event next;
+
+	if (event_decode(&next, events->at, stream_peek_end(events)) <= 0 || !next.model)
+		return clock;
+	return next.clock > clock ? next.clock : clock;
+}
+
+/* The number of the text of a call, which is in the file from now on; 0 without memory. A
+ * descriptor may get its name while the thread sleeps on it. */
 static uint32_t call_number(struct perfetto_sched *s, uint32_t stream,
 			    const struct sleep_call *call, int64_t clock)
 {
-	uint32_t *at = hash_at(&s->calls, call_key(s, stream, call, clock));
+	int64_t end = sleep_end(s, stream, clock);
+	uint32_t *at = hash_at(&s->calls, call_key(s, stream, call, clock, end));
 	uint32_t loom = s->subjects->looms[s->subjects->threads[stream].loom].number;
 	struct bytes *b = &s->file->packet;
 	size_t interned, symbol;
@@ -562,7 +575,7 @@ static uint32_t call_number(struct perfetto_sched *s, uint32_t stream,
 	if (at && *at != HASH_NONE)
 		return *at;
 	text = at ? sleep_call_text(call, s->machines[stream], &s->subjects->source->owners[stream],
-				    clock, clock, false)
+				    clock, end, false)
 		  : NULL;
 	if (!text) {
 		s->lack = true;
