@@ -191,13 +191,13 @@ class Painter {
 			}
 		});
 		for (let x = 0, first = 0; x < width; x++) {
+			/* a name needs the full height */
+			if (!(total[x] >= 0.55) || x && owner[x] !== owner[x - 1])
+				first = total[x] >= 0.55 ? x : x + 1;
+			if (x + 1 - first >= LABEL_LEAST && !(total[x + 1] >= 0.55 && owner[x + 1] === owner[x]) && labels.length < LABELS_MOST)
+				labels.push([first, x + 1, y, owner[x]]);
 			if (!(total[x] > 0))
 				continue;
-			if (!x || owner[x] !== owner[x - 1] || !(total[x - 1] > 0))
-				first = x;
-			if (x + 1 === width || !(total[x + 1] > 0) || owner[x + 1] !== owner[x])
-				if (x + 1 - first >= LABEL_LEAST && labels.length < LABELS_MOST)
-					labels.push([first, x + 1, y, owner[x]]);
 			const word = (this.lit === undefined || this.lit === owner[x] ? this.huePixels : this.palePixels)[owner[x]];
 			words[at + 2 * width + x] = word;
 			if (total[x] >= 0.2)
