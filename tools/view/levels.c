@@ -105,7 +105,7 @@ static void put_thread_level(struct levels *l, const struct run *runs, const uin
 
 	if (n < LEVEL_LEAST || last->end <= from)
 		return;
-	put_head(l, 2 * (uint64_t)one->stream, from, last->end, n / LEVEL_RUNS);
+	put_head(l, 2 * (uint64_t)one->stream, from, last->end, n / LEVEL_THREADS);
 	for (size_t i = 0; i < n; i++) {
 		const struct run *run = &runs[order[i]];
 		struct stay stays[2];
@@ -203,7 +203,7 @@ static void put_cpu_level(struct levels *l, const struct run *runs, const uint32
 	row->end = to;
 	if (n < LEVEL_LEAST || to <= from)
 		return;
-	put_head(l, 2 * (uint64_t)runs[order[0]].cpu + 1, from, to, n / LEVEL_RUNS);
+	put_head(l, 2 * (uint64_t)runs[order[0]].cpu + 1, from, to, n / LEVEL_CPUS);
 	pieces = (size_t)((to - from + l->width - 1) / l->width);
 	memset(l->busy, 0, sizeof(l->busy));
 	memset(l->best, 0, sizeof(l->best));

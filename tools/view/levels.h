@@ -17,10 +17,11 @@
 #include "trace/analysis/thread_times.h"
 #include "tools/view/columns.h"
 
-#define LEVEL_LEAST  64	 /* runs of a row in a block */
-#define LEVEL_PIECES 256 /* at most */
-#define LEVEL_RUNS   8	 /* for each piece */
-#define LEVEL_WHOLE  127 /* the share of a use that has all of a piece */
+#define LEVEL_LEAST   64  /* runs of a row in a block */
+#define LEVEL_PIECES  256 /* at most */
+#define LEVEL_THREADS 4	  /* runs for each piece, of a thread; */
+#define LEVEL_CPUS    8	  /* and of a CPU */
+#define LEVEL_WHOLE   127 /* the share of a use that has all of a piece */
 
 struct run;
 

@@ -3,12 +3,12 @@
  *
  * A row is three lines of pixels (upper edge, middle, lower edge), stretched to its height: so a
  * frame costs pixels, not rectangles. Rows with many runs are drawn from the levels of the page, shares
- * of each state in pieces of the time, where a pixel is wider than a piece; otherwise from the runs.
+ * of each state in pieces of the time, where a piece is narrower than PIECE_MOST pixels; otherwise from the runs.
  */
 /* Of equal shares the first one is shown. */
 const BY_WEIGHT = [RUNNABLE, THROTTLED, RUNNING, UNKNOWN, REPAIRED, IO, BLOCKED, ASLEEP, STOPPED];
 const IS_THIN = CLASSES.map((_, state) => THIN.includes(state));
-const LEFT = 240, ROW = 18, LINE = 12, COUNT = 32, LABEL_LEAST = 30, LABELS_MOST = 600;
+const LEFT = 240, ROW = 18, LINE = 12, COUNT = 32, PIECE_MOST = 4, LABEL_LEAST = 30, LABELS_MOST = 600;
 
 class Painter {
 	constructor(model) {
@@ -99,22 +99,25 @@ class Painter {
 	}
 
 	/* The row from t0 on: exact(from, to) for the parts to draw from runs, piece(x, what, share) for those of levels
-	 * whose pieces are narrower than a pixel. */
+	 * whose pieces are narrower than PIECE_MOST pixels. */
 	parts(levels = [], t0, scale, exact, piece) {
 		const { width: pixels } = this, t1 = t0 + pixels / scale;
 		let t = t0;
 		for (let k = firstOf(levels.length, (i) => levels[i].end <= t0); k < levels.length && levels[k].from < t1; k++) {
 			const { from, width, end, first, what, share } = levels[k];
-			if (width * scale >= 1)
+			if (width * scale >= PIECE_MOST)
 				continue;
 			if (from > t)
 				exact(t, from);
-			const last = Math.min(first.length - 1, Math.ceil((t1 - from) / width)), weight = width * scale / 127;
+			const last = Math.min(first.length - 1, Math.ceil((t1 - from) / width)), wide = width * scale, narrow = wide < 1;
 			for (let i = Math.max(0, Math.floor((t0 - from) / width)); i < last; i++) {
-				const x = (from + (i + 0.5) * width - t0) * scale | 0;
-				if (x >= 0 && x < pixels)
+				const x0 = (from + i * width - t0) * scale, begin = Math.floor(narrow ? x0 + wide / 2 : x0);
+				const end = Math.min(narrow ? begin + 1 : x0 + wide, pixels);
+				for (let x = Math.max(0, begin); x < end; x++) {
+					const part = (narrow ? wide : Math.min(x0 + wide, x + 1) - Math.max(x0, x)) / 127;
 					for (let e = first[i]; e < first[i + 1]; e++)
-						piece(x, what[e], share[e] * weight);
+						piece(x, what[e], share[e] * part);
+				}
 			}
 			t = Math.max(t, end);
 		}
