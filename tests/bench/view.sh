@@ -4,8 +4,8 @@
 # ovni-view on 10 million events: time against ovni-emu -j1, memory, size; then how fast a headless
 # Chromium opens and draws the page: tests/bench/view.sh [BUILD [EVENTS [ROUNDS]]]
 #
-# Bounds (view.md 7): the writer without findings (which ovni-emu has not) is at least as fast as ovni-emu -j1 and within 512 MB, 8 bytes of the
-# page per switch, opened within 3 s, 33 ms a frame.
+# Bounds (view.md 7): the writer, with findings, is at least as fast as ovni-emu -j1 and within 512 MB, 8 bytes of the
+# page per run, opened within 3 s, 33 ms a frame.
 set -eu
 cd "$(dirname "$0")/../.."
 B=$(realpath "${1:-build}")
