@@ -35,6 +35,7 @@ struct emu_options {
 	bool lint;	     /* -l */
 	bool compat;	     /* write nothing beyond the reference */
 	bool arrows;	     /* write wake-ups and migrations as communications */
+	bool messages;	     /* write messages of MPI as communications */
 	uint64_t critical;   /* tid of the thread whose critical path is shown; 0: none */
 	bool gzip;	     /* .prv.gz */
 	bool tolerant;	     /* leave out damaged streams */
@@ -53,7 +54,7 @@ struct emulator {
 	struct stream *streams;
 	size_t nstreams;
 	struct clock_fix *fixes; /* per stream */
-	bool *damaged;	  /* per stream: left out, whole or from some byte on (--tolerant) */
+	bool *damaged;		 /* per stream: left out, whole or from some byte on (--tolerant) */
 	size_t ndamaged;
 	struct system sys;
 	struct player player;
@@ -90,6 +91,7 @@ struct emulator {
 	struct prv_time time;
 	struct breakdown *breakdowns[4];
 	size_t nbreakdowns;
+	struct arrows *arrows;	   /* NULL without --messages */
 	struct critical *critical; /* NULL without --critical */
 	int64_t critical_next;	   /* time of the next line of the critical path; INT64_MAX: none */
 	bool names;		   /* the .row files show the names of threads in the metadata */
@@ -135,6 +137,16 @@ void critical_fini(struct emulator *emu);
 
 /* Writes its lines up to the time `until`. Returns 0, or -errno after a message. */
 int critical_show(struct emulator *emu, int64_t until) __attribute__((warn_unused_result));
+
+/* ---- messages as communications (--messages), from message_arrows.c ---- */
+
+/* Opens what is needed, if it is asked for; one event, before its lines; the end. All return 0, or
+ * -errno after a message. message_arrows_fini() frees it. */
+int message_arrows_prepare(struct emulator *emu) __attribute__((warn_unused_result));
+int message_arrows_step(struct emulator *emu, const struct event *ev)
+	__attribute__((warn_unused_result));
+int message_arrows_finish(struct emulator *emu) __attribute__((warn_unused_result));
+void message_arrows_fini(struct emulator *emu);
 
 /* ---- files beside a .prv: names of rows (.row) and labels (.pcf), from views.c ---- */
 

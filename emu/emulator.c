@@ -475,6 +475,8 @@ static int run_event(struct emulator *emu)
 	err = begin_event(emu);
 	if (__builtin_expect(emu->time.now >= emu->critical_next, 0) && !err)
 		err = show_critical(emu, emu->time.now);
+	if (__builtin_expect(emu->arrows != NULL, 0) && !err)
+		err = message_arrows_step(emu, &stream->ev);
 	if (__builtin_expect(err, 0))
 		return err;
 	err = handle(emu, th, &stream->ev);
@@ -604,6 +606,8 @@ static int run(struct emulator *emu)
 		}
 	}
 	progress_end(&progress, emu, err);
+	if (!err && emu->arrows)
+		err = message_arrows_finish(emu);
 	return err || !emu->critical ? err : show_critical(emu, emu->duration);
 }
 
@@ -686,6 +690,7 @@ static void fini(struct emulator *emu)
 	for (size_t i = 0; i < emu->nchannels; i++)
 		free(emu->channels[i].labels);
 	critical_fini(emu);
+	message_arrows_fini(emu);
 	free(emu->channels);
 	free(emu->blocks);
 	free(emu->cpu_slots);
@@ -706,8 +711,9 @@ static void fini(struct emulator *emu)
 static int prepare(struct emulator *emu)
 {
 	static int (*const stages[])(struct emulator *) = {
-		load_trace,  build_system,  open_out_dir,     open_outputs,
-		open_player, choose_models, critical_prepare, models_prepare,
+		load_trace,	build_system,  open_out_dir,	 open_outputs,
+		open_player,	choose_models, critical_prepare, message_arrows_prepare,
+		models_prepare,
 	};
 
 	for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]); i++) {

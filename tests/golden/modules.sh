@@ -29,7 +29,7 @@ TABLE = {
     "trace/loom/stats": (BASE + " trace/loom", r"cjson/"),
     "trace/loom/write": (BASE + " trace/loom trace/loom/stats", ""),
     "bpf": ("vmlinux trace/base/off_cpu.h", "bpf/"),
-    "emu": (BASE + " trace/ovni trace/catalog trace/states trace/analysis emu/paraver emu/system", ""),
+    "emu": (BASE + " trace/ovni trace/catalog trace/states trace/analysis trace/messages emu/paraver emu/system", ""),
     "emu/paraver": (BASE, "zlib"),
     "emu/system": (BASE + " trace/ovni emu/paraver", r"cjson/"),
     "emu/task": (BASE + " emu", ""),

@@ -156,6 +156,10 @@ judge_messages() {
 	"$B/bin/ovni-report" messages "$name" >messages.txt
 	expect "$name: the messages are those that the program prints" python3 compare.py
 	expect "$name: an unknown size is told" grep -q '^1 message of a derived datatype' messages.txt
+	"$EMULATOR" -q --messages -o views "$name" || complain "$name: ovni-emu --messages: $?"
+	# each message has an arrow with its bytes, forward in time, between two rows; lines end in size:tag
+	grep '^3:' views/thread.prv | awk -F: '{print ($7 <= $13 && $5 != $11) ? $14 : "wrong"}' | sort >arrows
+	expect "$name: the arrows of Paraver" cmp arrows <(awk '{print $3}' told | sort)
 	expect "$name: all is known" [ "$(grep -c 'not known\|without' messages.txt)" = 1 ]
 }
 judge_messages openmpi ./talk "${launch[@]}"

@@ -344,6 +344,7 @@ static int finish_pair(struct messages *m, uint32_t send_at, uint32_t receive_at
 	struct messages_own *own = m->own;
 	const struct op *send = &own->ops[send_at], *receive = &own->ops[receive_at];
 	struct message_pair *pair = pair_of(m, send, receive);
+	int err = 0;
 
 	if (!pair)
 		return -ENOMEM;
@@ -353,9 +354,16 @@ static int finish_pair(struct messages *m, uint32_t send_at, uint32_t receive_at
 	/* a send that ended before the receive began did not wait for it */
 	if (send->from != NO_CLOCK && send->to >= receive->posted)
 		add_wait(&pair->late_receiver, send->from, receive->posted);
+	if (m->matched)
+		err = m->matched(m->arg, &(struct message){.from_stream = send->stream,
+							   .to_stream = receive->stream,
+							   .sent = send->posted,
+							   .received = receive->to,
+							   .bytes = send->bytes,
+							   .tag = send->tag});
 	free_op(own, send_at);
 	free_op(own, receive_at);
-	return 0;
+	return err;
 }
 
 static int try_finish(struct messages *m, uint32_t at)
@@ -379,6 +387,7 @@ static int match(struct messages *m, struct channel *channel)
 		uint32_t send = pop(own, &channel->sends);
 		uint32_t receive = pop(own, &channel->receives);
 		struct message_pair *pair = pair_of(m, &own->ops[send], &own->ops[receive]);
+		int err;
 
 		if (!pair)
 			return -ENOMEM;
@@ -389,8 +398,9 @@ static int match(struct messages *m, struct channel *channel)
 		}
 		own->ops[send].partner = receive;
 		own->ops[receive].partner = send;
-		if (try_finish(m, send))
-			return -ENOMEM;
+		err = try_finish(m, send);
+		if (err)
+			return err;
 	}
 	return 0;
 }
@@ -406,6 +416,7 @@ static int sort_inbox(struct messages *m, struct inbox *inbox)
 		uint32_t at = inbox->posted.head;
 		struct op *op = &own->ops[at];
 		struct channel *channel;
+		int err;
 
 		if (!op->cancelled && !op->resolved && !op->done)
 			return 0;
@@ -423,8 +434,9 @@ static int sort_inbox(struct messages *m, struct inbox *inbox)
 		if (!channel)
 			return -ENOMEM;
 		push(own, &channel->receives, at);
-		if (match(m, channel))
-			return -ENOMEM;
+		err = match(m, channel);
+		if (err)
+			return err;
 	}
 	return 0;
 }
@@ -789,14 +801,15 @@ int messages_finish(struct messages *m)
 {
 	struct messages_own *own = m->own;
 
-	for (uint32_t i = 0; i < own->source->trace.nstreams; i++)
-		if (own->threads[i] && own->threads[i]->returning &&
-		    end_call(m, i, own->threads[i]))
-			return -ENOMEM;
-	for (uint32_t i = 0; i < own->nops; i++)
-		if (own->ops[i].used && own->ops[i].send && own->ops[i].partner != NONE &&
-		    finish_pair(m, i, own->ops[i].partner))
-			return -ENOMEM;
-	count_left(m);
-	return 0;
+	int err = 0;
+
+	for (uint32_t i = 0; i < own->source->trace.nstreams && !err; i++)
+		if (own->threads[i] && own->threads[i]->returning)
+			err = end_call(m, i, own->threads[i]);
+	for (uint32_t i = 0; i < own->nops && !err; i++)
+		if (own->ops[i].used && own->ops[i].send && own->ops[i].partner != NONE)
+			err = finish_pair(m, i, own->ops[i].partner);
+	if (!err)
+		count_left(m);
+	return err;
 }

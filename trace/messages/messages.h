@@ -43,7 +43,20 @@ struct message_pair {
 	struct message_wait late_sender, late_receiver;
 };
 
+/* A message whose both ends are known. */
+struct message {
+	uint32_t from_stream, to_stream;
+	int64_t sent;	  /* clock at which the call began that sent it */
+	int64_t received; /* at which the call ended that received it; INT64_MIN: not known */
+	int64_t bytes;	  /* -1: not known */
+	int32_t tag;
+};
+
 struct messages {
+	/* Called for each message, when both calls are over, if not NULL. 0, or a negative error,
+	 * which ends the walk. */
+	int (*matched)(void *arg, const struct message *message);
+	void *arg;
 	struct message_pair *pairs; /* npairs of them, in the order of their first messages */
 	size_t npairs;
 	bool any;		  /* a call was recorded */
@@ -62,11 +75,10 @@ struct messages {
 int messages_init(struct messages *messages, const struct source *source)
 	__attribute__((warn_unused_result));
 
-/* One event of a walk. Returns 0 or -ENOMEM. */
+/* One event of a walk. Returns 0, -ENOMEM, or what `matched` returns; so does the end. */
 int messages_step(struct messages *messages, uint32_t stream, const struct event *ev)
 	__attribute__((warn_unused_result));
 
-/* After the walk. Returns 0 or -ENOMEM. */
 int messages_finish(struct messages *messages) __attribute__((warn_unused_result));
 
 void messages_fini(struct messages *messages);
