@@ -160,6 +160,10 @@ judge_messages() {
 	# each message has an arrow with its bytes, forward in time, between two rows; lines end in size:tag
 	grep '^3:' views/thread.prv | awk -F: '{print ($7 <= $13 && $5 != $11) ? $14 : "wrong"}' | sort >arrows
 	expect "$name: the arrows of Paraver" cmp arrows <(awk '{print $3}' told | sort)
+	# parts add up to the whole
+	"$B/bin/ovni-report" messages --csv --to +600ms "$name" >parts
+	"$B/bin/ovni-report" messages --csv --from +600000001ns "$name" | sed 1d >>parts
+	expect "$name: parts add up" [ "$(awk -F, '{n += $6} END {print n}' parts)" = "$(grep -c . told)" ]
 	expect "$name: all is known" [ "$(grep -c 'not known\|without' messages.txt)" = 1 ]
 }
 judge_messages openmpi ./talk "${launch[@]}"

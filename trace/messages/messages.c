@@ -139,6 +139,7 @@ struct messages_own {
 	size_t nchannels;
 	struct inbox *inboxes;
 	size_t ninboxes;
+	struct message_pair outside; /* of the part */
 	struct hash channel_at, inbox_at, pair_at, request_at;
 };
 
@@ -180,7 +181,7 @@ int messages_init(struct messages *m, const struct source *source)
 	struct messages_own *own = calloc(1, sizeof(*own));
 	int err = -ENOMEM;
 
-	*m = (struct messages){.own = own};
+	*m = (struct messages){.first = INT64_MIN, .last = INT64_MAX, .own = own};
 	if (!own)
 		return log_no_memory("for the messages");
 	own->source = source;
@@ -303,11 +304,14 @@ static struct message_pair *pair_of(struct messages *m, const struct op *send,
 {
 	struct messages_own *own = m->own;
 	int64_t app = own->source->owners[send->stream].app_id;
-	uint32_t *at = hash_at(&own->pair_at,
-			       (struct hash_key){(uint64_t)send->rank << 32 | (uint32_t)send->peer,
-						 (uint64_t)app, 0});
+	uint32_t *at;
 	struct message_pair *pair;
 
+	if (send->posted < m->first || send->posted > m->last)
+		return &own->outside;
+	at = hash_at(&own->pair_at,
+		     (struct hash_key){(uint64_t)send->rank << 32 | (uint32_t)send->peer,
+				       (uint64_t)app, 0});
 	if (!at)
 		return NULL;
 	if (*at == HASH_NONE) {

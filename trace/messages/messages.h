@@ -57,6 +57,9 @@ struct messages {
 	 * which ends the walk. */
 	int (*matched)(void *arg, const struct message *message);
 	void *arg;
+	/* Only messages that are sent between these clocks have a pair: all, if the caller does not
+	 * set them after messages_init(). */
+	int64_t first, last;
 	struct message_pair *pairs; /* npairs of them, in the order of their first messages */
 	size_t npairs;
 	bool any;		  /* a call was recorded */

@@ -36,7 +36,12 @@ static const struct table_column columns[] = {
 
 static int init(struct report *report)
 {
-	return messages_init(report->more, report->source);
+	struct messages *m = report->more;
+	int err = messages_init(m, report->source);
+
+	m->first = report->filter->first;
+	m->last = report->filter->last;
+	return err;
 }
 
 static int event(void *arg, const struct intervals *intervals, uint32_t stream,
