@@ -38,6 +38,7 @@ enum record_kind {
 	RECORD_SWITCH_CALL = 8, /* struct record_switch_call: a switch with a system call */
 	RECORD_STACK = 9,	/* struct record_stack: before the switch that ends a long sleep */
 	RECORD_INTERRUPTS = 10, /* struct record_interrupts: before the switch that ends a run */
+	RECORD_PRIORITY = 11,	/* struct record_priority: after a switch, if it has changed */
 	RECORD_KINDS		/* first unused number */
 };
 
@@ -132,6 +133,27 @@ struct record_interrupts {
 	__u64 ns;
 };
 _Static_assert(sizeof(struct record_interrupts) == 32, "wire size");
+
+/*
+ * RECORD_PRIORITY: the task of the id, which has entered this CPU in the switch record before, has
+ * this priority and may run on these CPUs (--why=prio). Sent at its first switch, and when one of
+ * them has changed. `priority` is the effective one, of a deadline task -1; it is below `normal`
+ * while the task inherits it from a task that waits for it. `cpus` has `words` valid words, a bit
+ * for each CPU by its kernel number.
+ * From the iterator, at the beginning: what the task has then.
+ */
+#define PRIORITY_CPU_WORDS 16 /* 1,024 CPUs */
+
+struct record_priority {
+	struct record_head head;
+	__u32 tid, pid;
+	__s32 priority, normal; /* as the kernel counts: real-time 0 to 98, nice n is 120 + n */
+	__s32 nice;
+	__u16 policy; /* SCHED_* of sched(7) */
+	__u16 words;
+	__u64 cpus[PRIORITY_CPU_WORDS];
+};
+_Static_assert(sizeof(struct record_priority) == 168, "wire size");
 
 /*
  * RECORD_SWITCH, head.flags. With a CPU list (-C) only switches on the listed CPUs are sent, and

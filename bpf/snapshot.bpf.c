@@ -8,6 +8,7 @@
  * Specification: ebpf.md 9; event-mapping.md "Clock and window".
  */
 #include "emit.bpf.h"
+#include "priority.bpf.h"
 #include "sched_clock.bpf.h"
 #include "target.bpf.h"
 #include "task_record.bpf.h"
@@ -142,6 +143,20 @@ static __noinline int put_stack(struct seq_file *seq, struct task_struct *task,
 	return 0;
 }
 
+/* The priority of a task that is recorded, after its record. */
+static __noinline int put_priority(struct seq_file *seq, struct task_struct *task,
+				   struct task_state *task_state)
+{
+	struct record_priority record = {};
+
+	if (!task_state->id)
+		return 0;
+	priority_fill(&record, task, task_state->id);
+	record.head.kind = RECORD_PRIORITY;
+	bpf_seq_write(seq, &record, sizeof(record));
+	return 0;
+}
+
 SEC("iter/task")
 int iterate_tasks(struct bpf_iter__task *ctx)
 {
@@ -175,5 +190,7 @@ int iterate_tasks(struct bpf_iter__task *ctx)
 	bpf_seq_write(ctx->meta->seq, &record, sizeof(record));
 	if (settings.stack_ns && task_state && !iterator_marks)
 		put_stack(ctx->meta->seq, task, task_state);
+	if (settings.priority_words && task_state && iterator_marks)
+		put_priority(ctx->meta->seq, task, task_state);
 	return 0;
 }

@@ -116,6 +116,10 @@ struct task_state {
 	__u32 stacks;	 /* of long sleeps, in which second: see stack.bpf.h */
 	__u64 css_set;	 /* where its cgroup was looked up (--cgroup) */
 
+	/* As the last RECORD_PRIORITY has them; see priority.bpf.h: */
+	__u64 priority; /* 0: none was sent */
+	__u64 may_run_on;
+
 	/* Of its probes: */
 	__u64 stack_start, stack_end; /* the memory of the stack that it was last seen on */
 	__u64 calls;		      /* entries of functions that were recorded */
@@ -212,6 +216,8 @@ struct settings {
 	__u32 sample_keep, sample_of; /* --sample; of: 0 or 1: every thread is kept */
 	__u32 preempt_calls;	      /* the kernel has the functions of PREEMPT_*_CALL */
 	__u32 several;		      /* a site has PROBE_FROM_SEVERAL */
+	__u32 priority_words;	      /* of a set of CPUs (--why=prio); 0: no priorities */
+	__u32 pad;
 	__u64 sample_seed;
 	__u64 stack_ns;	 /* stacks of sleeps of this length or longer (--why=stack); 0: none */
 	__u64 ring_mask; /* bytes of a ring - 1 */

@@ -48,6 +48,13 @@ struct bpf_raw_tracepoint_args {
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+/* A bit for each CPU. */
+struct cpumask {
+	unsigned long bits[1];
+};
+
+typedef struct cpumask cpumask_t;
+
 /* refresh.sh reads from here ... */
 
 struct bpf_local_storage;
@@ -147,7 +154,12 @@ struct task_struct {
 	unsigned int __state;
 	void *stack;
 	unsigned int flags;
+	int prio;
+	int static_prio;
+	int normal_prio;
 	struct sched_entity se;
+	unsigned int policy;
+	cpumask_t cpus_mask;
 	int exit_state;
 	int exit_code;
 	unsigned int in_iowait : 1;

@@ -123,18 +123,21 @@ static const struct {
 	{"-a --mode summary --strict-drops", "--strict-drops: needs --mode full"},
 	{"-a --mode summary --kernel-model", "--kernel-model: needs --mode full"},
 	{"-a --mode summary --why call",
-	 "--why: call, lock, stack and irq need --mode full and switch among --events"},
+	 "--why: call, lock, prio, stack and irq need --mode full and switch among --events"},
+	{"-a --mode summary --why=prio",
+	 "--why: call, lock, prio, stack and irq need --mode full and switch among --events"},
 	{"-a --events fork --why=lock",
-	 "--why: call, lock, stack and irq need --mode full and switch among --events"},
+	 "--why: call, lock, prio, stack and irq need --mode full and switch among --events"},
 	{"-a --why=stack=user", "--why stack=user: this version records no stacks of user code"},
 	{"-a --why=lock,stack=both,2ms",
 	 "this version records no stacks of user code: give stack=kernel"},
 	{"-a --why=stack,99us", "--why stack,99us: the shortest time is 100us"},
-	{"-a --why=1ms", "'1ms' is none of call, lock, none, irq, stack, stack=kernel"},
+	{"-a --why=1ms", "'1ms' is none of call, lock, none, prio, irq, stack, stack=kernel"},
 	{"-a --why=stack,1ms,2ms",
-	 "'2ms' is none of call, lock, none, irq, stack, stack=kernel and no time"},
+	 "'2ms' is none of call, lock, none, prio, irq, stack, stack=kernel and no time"},
 	{"-a --why=stack,", "'' is none of call"},
-	{"-a --why=io", "--why io: 'io' is none of call, lock, none, irq, stack, stack=kernel"},
+	{"-a --why=io",
+	 "--why io: 'io' is none of call, lock, none, prio, irq, stack, stack=kernel"},
 	{"-a --events fork --kernel-model", "--kernel-model: needs --mode full and switch among"},
 	{"-a --mode summary --rotate 1m", "--rotate: needs --mode full"},
 	{"-a --mode summary --last 10s", "--last: needs --mode full"},
@@ -260,6 +263,17 @@ static void every_option_reaches_its_place(void **state)
 	options_free(&o);
 	accepted(&o, "-a --why=stack --why=lock");
 	assert_int_equal(o.stack_ns, 0);
+	options_free(&o);
+	accepted(&o, "-a --why=prio");
+	assert_int_equal(o.why, WHY_CALL);
+	assert_true(o.priorities);
+	options_free(&o);
+	accepted(&o, "-a --why=prio,lock,stack");
+	assert_int_equal(o.why, WHY_LOCK);
+	assert_true(o.priorities && o.stack_ns);
+	options_free(&o);
+	accepted(&o, "-a --why=prio --why=call");
+	assert_false(o.priorities);
 	options_free(&o);
 	accepted(&o, "-a --mode summary --why none");
 	assert_int_equal(o.why, WHY_NONE);

@@ -18,7 +18,7 @@
 struct json;
 
 #define API_VERSION	1
-#define API_MARK_MAX	89   /* types of marks that a file may use: 1 to this; 0 is used by -u */
+#define API_MARK_MAX	88   /* types of marks that a file may use: 1 to this; 0 is used by -u */
 #define API_LABEL_MAX	511  /* bytes */
 #define API_SYMBOLS_MAX 4096 /* of one file, in all spellings */
 

@@ -96,7 +96,7 @@ static int parse_events(const struct cli_option *option, const char *text, void 
 	return refuse(option, text, event_kinds_parse(text, to));
 }
 
-/* "call", "lock,stack", "stack=kernel,100us", "irq": all but none include the call. */
+/* "call", "lock,stack", "stack=kernel,100us", "irq", "prio": all but none include the call. */
 static int parse_why(const struct cli_option *option, const char *text, void *to)
 {
 	struct options *o = to;
@@ -105,6 +105,7 @@ static int parse_why(const struct cli_option *option, const char *text, void *to
 	o->why = WHY_NONE;
 	o->stack_ns = 0;
 	o->irq = false;
+	o->priorities = false;
 	for (const char *at = text;; at++) {
 		size_t len = strcspn(at, ",");
 		char word[32];
@@ -120,19 +121,21 @@ static int parse_why(const struct cli_option *option, const char *text, void *to
 			o->irq = true;
 		else if (!strcmp(word, "lock"))
 			o->why = WHY_LOCK;
+		else if (!strcmp(word, "prio"))
+			o->priorities = true;
 		else if (!strcmp(word, "call"))
 			o->why = o->why == WHY_LOCK ? WHY_LOCK : WHY_CALL;
 		else if (strcmp(word, "none") != 0 &&
 			 (!stacks || o->stack_ns || units_parse_time(word, &o->stack_ns)))
-			return cli_refuse(
-				option, text,
-				"'%s' is none of call, lock, none, irq, stack, stack=kernel%s",
-				word, stacks ? " and no time, as in 100us" : "");
+			return cli_refuse(option, text,
+					  "'%s' is none of call, lock, none, prio, irq, stack, "
+					  "stack=kernel%s",
+					  word, stacks ? " and no time, as in 100us" : "");
 		at += len;
 		if (!*at)
 			break;
 	}
-	if (o->why == WHY_NONE && (stacks || o->irq))
+	if (o->why == WHY_NONE && (stacks || o->irq || o->priorities))
 		o->why = WHY_CALL;
 	if (!stacks)
 		return 0;
@@ -332,7 +335,7 @@ RULE(uses_return_probes, !o->no_returns)
 
 static const char *const modes[] = {"off", "summary", "full", NULL};  /* enum mode */
 static const char *const policies[] = {"drop-new", "drop-old", NULL}; /* enum on_full */
-static const char *const whys[] = {"call", "lock", "none", "stack", "irq", NULL};
+static const char *const whys[] = {"call", "lock", "none", "prio", "stack", "irq", NULL};
 static const char *const clocks[] = {"scheduler", "tracepoint", NULL};
 
 #define TO(member) offsetof(struct options, member)
@@ -458,10 +461,10 @@ static const struct cli_option table[] = {
 	{"why", 0, NULL, parse_why, 0,
 	 "call (default): record the system call in which a thread sleeps; lock: also the owner of the "
 	 "lock that it waits for; stack: also the kernel stack of sleeps of 1 ms or more, stack,100us of "
-	 "100 us or more; lock,stack: both; irq: also the time that interrupts take from each run; none: "
-	 "nothing",
+	 "100 us or more; lock,stack: both; irq: also the time that interrupts take from each run; prio: "
+	 "also priorities, and the CPUs on which a thread may run; none: nothing",
 	 .choices = whys, .holds = why_fits,
-	 .rule = "call, lock, stack and irq need --mode full and switch among --events"},
+	 .rule = "call, lock, prio, stack and irq need --mode full and switch among --events"},
 	{"wakeup-clock", 0, NULL, cli_choice, TO(wakeup_tracepoint),
 	 "source of wake-up times; tracepoint costs more", .choices = clocks},
 	{"attach", 0, NULL, cli_choice, TO(attach),

@@ -103,6 +103,7 @@ struct options {
 	enum why why;		    /* --why */
 	bool irq;		    /* the time of interrupt handlers (--why=irq) */
 	uint64_t stack_ns;	    /* stacks of sleeps of this length or longer; 0: none */
+	bool priorities;	    /* --why=prio */
 	unsigned wakeup_tracepoint; /* --wakeup-clock: 0 scheduler, 1 tracepoint */
 	uint32_t kinds;		    /* --events: bits, by enum event_kind */
 	uint32_t sample_keep, sample_of; /* --sample; 1 of 1: all */

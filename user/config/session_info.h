@@ -66,6 +66,7 @@ struct session_info {
 	bool calls;		 /* sleeps have their system calls (--why=call) */
 	bool locks;		 /* and the owners of locks (--why=lock) */
 	bool irq;		 /* runs have the time that interrupts took (--why=irq) */
+	bool priorities;	 /* threads have priorities (--why=prio) */
 	uint64_t stack_ns; /* sleeps of this length or longer have stacks (--why=stack); 0: none */
 	const struct kernel_symbols *symbols; /* NULL: the kernel shows none */
 	bool throttled_partly;	  /* a wait that a CPU quota prolongs counts as preempted (6) */

@@ -107,6 +107,7 @@ static int set_constants(struct bpf_load *bpf, const struct options *options)
 		.calls = bpf->calls,
 		.locks = bpf->locks,
 		.stack_ns = bpf->stack_ns,
+		.priority_words = bpf->priority_words,
 		.hidden_pid = options->self ? 0 : (__u32)getpid(),
 		.pid_namespace = pid_namespace(),
 		.max_rate = options->max_rate,

@@ -49,6 +49,7 @@ struct bpf_load {
 	bool kernel_locks;	 /* it says on which of its own locks a task sleeps */
 	uint64_t stack_ns;	 /* kernel stacks of sleeps of this length or longer; 0: none */
 	bool irq;		 /* the time of interrupt handlers is recorded */
+	uint32_t priority_words; /* of sets of CPUs (--why=prio); 0: no priorities are recorded */
 	bool throttled_partly;	 /* a wait that begins as preempted stays so */
 	bool preempt_calls;	 /* a program may keep its CPU (bpf_preempt_disable) */
 	bool find_stack;	 /* the memory that a stack is in can be looked up */

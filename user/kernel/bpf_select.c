@@ -23,6 +23,7 @@ enum group {
 	GROUP_IRQ, /* --why=irq: instead of GROUP_INTERRUPT */
 	GROUP_WAKE,
 	GROUP_SWITCH,
+	GROUP_PRIORITY, /* --why=prio: after the program of switches */
 	GROUP_PROBE,
 	GROUP_RUN
 };
@@ -110,6 +111,7 @@ static const struct program_row {
 	SWITCH("summary_switch", IN_SUMMARY),
 	SWITCH("summary_switch_lazy", IN_SUMMARY),
 	SWITCH("summary_switch_5_17", IN_SUMMARY),
+	{"record_priority", "sched_switch", IN_FULL, GROUP_PRIORITY, true, KIND(SWITCH)},
 	{"probe_session", NULL, IN_BOTH, GROUP_PROBE, true, KIND(PROBE)},
 	{"probe_entry", NULL, IN_BOTH, GROUP_PROBE, true, KIND(PROBE)},
 	{"probe_return", NULL, IN_BOTH, GROUP_PROBE, true, KIND(PROBE)},
@@ -338,6 +340,8 @@ static bool needed(const struct bpf_load *bpf, const struct program_row *row,
 		return true;
 	if (row->group == GROUP_IRQ || (row->group == GROUP_INTERRUPT && bpf->irq))
 		return bpf->irq == (row->group == GROUP_IRQ);
+	if (row->group == GROUP_PRIORITY)
+		return bpf->priority_words;
 	if (row->group == GROUP_WAKE && bpf->lazy_summary)
 		return false;
 	if (bpf->wakeup_from_sched_info && !strcmp(row->program, "sched_wakeup"))
@@ -403,6 +407,17 @@ static enum locks find_owners(const struct btf *btf)
 	if (finds_tasks(btf, "bpf_task_from_vpid"))
 		return LOCKS_BY_VPID;
 	return finds_tasks(btf, "bpf_task_from_pid") ? LOCKS_BY_PID : LOCKS_NONE;
+}
+
+/* Words of the set of CPUs on which a task may run. */
+static uint32_t priority_words(void)
+{
+	int possible = libbpf_num_possible_cpus();
+
+	if (possible < 1)
+		return 1;
+	return possible > PRIORITY_CPU_WORDS * 64 ? PRIORITY_CPU_WORDS
+						  : ((uint32_t)possible + 63) / 64;
 }
 
 static int choose_row(struct bpf_load *bpf, const struct program_row *row,
@@ -480,6 +495,7 @@ int programs_choose(struct bpf_load *bpf, const struct options *options)
 		bpf->irq = false;
 	}
 	can |= bpf->stack_ns ? CAN_STACKS : 0;
+	bpf->priority_words = options->priorities ? priority_words() : 0;
 	bpf->lazy_summary = can & CAN_LAZY;
 	bpf->wakeup_from_sched_info = can & (CAN_LAZY | CAN_SCHED_WAKEUPS);
 	switches = switch_variant(options->mode, can);

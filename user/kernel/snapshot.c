@@ -49,21 +49,25 @@ static int check_marks(const struct bpf_load *bpf)
 	return -ENOMEM;
 }
 
-/* Divides what the iterator has written, whole records of two kinds. */
+/* Divides what the iterator has written, whole records of some kinds. */
 static int divide(struct bytes *records, struct snapshot_tasks *tasks)
 {
-	struct bytes stacks = {0};
+	struct bytes stacks = {0}, priorities = {0};
 	size_t at = 0, to = 0;
 
 	while (at + sizeof(struct record_head) <= records->size) {
 		const struct record_head *head = (const void *)(records->data + at);
-		bool stack = head->kind == RECORD_STACK;
-		size_t size = stack ? sizeof(*tasks->stacks) : sizeof(*tasks->tasks);
+		struct bytes *of = head->kind == RECORD_STACK	   ? &stacks
+				   : head->kind == RECORD_PRIORITY ? &priorities
+								   : NULL;
+		size_t size = of == &stacks	  ? sizeof(*tasks->stacks)
+			      : of == &priorities ? sizeof(*tasks->priorities)
+						  : sizeof(*tasks->tasks);
 
 		if (size > records->size - at)
 			break;
-		if (stack) {
-			bytes_put(&stacks, head, size);
+		if (of) {
+			bytes_put(of, head, size);
 		} else {
 			memmove(records->data + to, head, size);
 			to += size;
@@ -74,7 +78,9 @@ static int divide(struct bytes *records, struct snapshot_tasks *tasks)
 	tasks->ntasks = to / sizeof(*tasks->tasks);
 	tasks->stacks = (void *)stacks.data;
 	tasks->nstacks = stacks.size / sizeof(*tasks->stacks);
-	if (stacks.failed)
+	tasks->priorities = (void *)priorities.data;
+	tasks->npriorities = priorities.size / sizeof(*tasks->priorities);
+	if (stacks.failed || priorities.failed)
 		return -ENOMEM;
 	return at == records->size ? 0 : -EBADMSG;
 }
@@ -124,5 +130,6 @@ void snapshot_tasks_free(struct snapshot_tasks *tasks)
 {
 	free(tasks->tasks);
 	free(tasks->stacks);
+	free(tasks->priorities);
 	*tasks = (struct snapshot_tasks){0};
 }

@@ -28,6 +28,9 @@ struct snapshot_tasks {
 	size_t ntasks;
 	struct record_stack *stacks; /* of those that sleep (--why=stack): nstacks of them */
 	size_t nstacks;
+	struct record_priority
+		*priorities; /* of the tasks that are recorded: npriorities of them */
+	size_t npriorities;
 };
 
 /* Reads all tasks; with `mark`, marks those in the target first. 0, or -errno after one message.

@@ -29,7 +29,7 @@
 #define ACTION_STEPS_MAX 8		 /* at the entry, and at the return */
 #define ACTION_ALSO_MAX	 3		 /* states of one call beside the first */
 #define ACTION_ZERO	 (-2147483648LL) /* written for the value 0 of an argument */
-#define ACTION_TYPES	 90		 /* of marks that probes use, from 0 */
+#define ACTION_TYPES	 89		 /* of marks that probes use, from 0 */
 
 #define MARK_PUSH MCV('O', 'M', '[')
 #define MARK_POP  MCV('O', 'M', ']')
@@ -39,7 +39,7 @@
 struct effect {
 	uint32_t enter;	   /* MCV: MARK_PUSH, MARK_SET, or an event of a model (no payload) */
 	uint32_t leave;	   /* MCV of the event that ends it; 0: enter has no end */
-	int32_t type;	   /* marks: type, 0 to 89 */
+	int32_t type;	   /* marks: type, 0 to 88 */
 	int64_t value;	   /* marks: 0 is numbered by actions_finish(), by its label */
 	const char *label; /* marks: of the value; NULL: the value comes from the record */
 	bool repeats;	   /* may be pushed on its equal; else the inner one is not written */

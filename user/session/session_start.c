@@ -291,6 +291,7 @@ static int open_sink(struct recorder *r)
 		.calls = r->bpf.calls,
 		.locks = r->bpf.locks,
 		.irq = r->bpf.irq && !o->kernel_model,
+		.priorities = r->bpf.priority_words > 0,
 		.stack_ns = r->bpf.stack_ns,
 		.symbols = r->symbols,
 		.throttled_partly = r->bpf.throttled_partly,

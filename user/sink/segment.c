@@ -136,6 +136,8 @@ int segment_add_tasks(struct timeline *timeline, const struct snapshot_tasks *ta
 			return err;
 		timeline_sleeps_in(timeline, found->task.id, found->call, found->object);
 	}
+	for (size_t i = 0; tasks && i < tasks->npriorities; i++)
+		timeline_has_priority(timeline, &tasks->priorities[i]);
 	return 0;
 }
 

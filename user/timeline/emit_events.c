@@ -2,6 +2,10 @@
 /* emit_events: see emit_events.h. */
 #include "user/timeline/emit_events.h"
 
+#include <stdlib.h>
+
+#include "trace/base/log.h"
+
 #define CLOCK_GATE_NS (30 * 60 * 1000000000ull) /* half of the reference's limit */
 
 void emit_unknown(struct timeline *tl, struct task *task, uint32_t mcv, uint64_t clock,
@@ -35,7 +39,9 @@ int emit_execute(struct timeline *tl, struct task *task, int32_t cpu, uint64_t c
 	task->cpu = cpu;
 	task->in = clock;
 	task->state = THREAD_STATE_RUNNING;
-	return calls_show(tl, task, clock);
+	task->priority_shown = task->allowed_shown = 0; /* another task may have had the stream */
+	err = emit_priority(tl, task, clock);
+	return err ? err : calls_show(tl, task, clock);
 }
 
 int emit_bind(struct timeline *tl, struct task *task, uint64_t clock, bool before)
@@ -187,5 +193,50 @@ int emit_gap(struct timeline *tl, struct task *task, uint32_t mcv, uint64_t cloc
 
 	if (!err)
 		task->thread->marks = true;
+	return err;
+}
+
+void take_priority(struct timeline *tl, struct task *task, const struct record_priority *r)
+{
+	uint64_t cpus[PRIORITY_CPU_WORDS];
+
+	memcpy(cpus, r->cpus, sizeof(cpus));
+	task->priority = priority_value(r->policy, r->priority, r->normal, r->nice);
+	task->allowed =
+		cpu_sets_number(&tl->threads->cpu_sets, tl->topology, cpus,
+				r->words < PRIORITY_CPU_WORDS ? r->words : PRIORITY_CPU_WORDS);
+}
+
+/* A mark of a value below the number of bits of `declared`, in which the stream has a bit for each
+ * value. */
+static int put_declared(struct timeline *tl, struct task *task, uint64_t clock, int32_t type,
+			uint16_t value, uint64_t *declared)
+{
+	if (!(declared[value / 64] & 1ull << value % 64)) {
+		declared[value / 64] |= 1ull << value % 64;
+		task->thread->ndeclared++;
+	}
+	return emit_mark(tl, task, MCV('O', 'M', '='), clock, type, value);
+}
+
+int emit_priority(struct timeline *tl, struct task *task, uint64_t clock)
+{
+	struct thread *thread = task->thread;
+	int err = 0;
+
+	if (likely(task->priority == task->priority_shown && task->allowed == task->allowed_shown))
+		return 0;
+	if (!thread->priorities)
+		thread->priorities = calloc(1, sizeof(*thread->priorities));
+	if (!thread->priorities)
+		return log_no_memory("for the priorities of thread %u", task->tid);
+	if (task->priority && task->priority != task->priority_shown)
+		err = put_declared(tl, task, clock, MARK_PRIORITY, task->priority,
+				   thread->priorities->priorities);
+	if (!err && task->allowed != task->allowed_shown)
+		err = put_declared(tl, task, clock, MARK_ALLOWED_CPUS, task->allowed,
+				   thread->priorities->sets);
+	task->priority_shown = task->priority;
+	task->allowed_shown = task->allowed;
 	return err;
 }

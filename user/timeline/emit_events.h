@@ -267,6 +267,12 @@ int emit_close(struct timeline *tl, struct task *task, uint64_t clock);
  * interrupts". */
 void emit_irqs(struct timeline *tl, const struct record_interrupts *r);
 
+/* Takes over a record of --why=prio. */
+void take_priority(struct timeline *tl, struct task *task, const struct record_priority *r);
+
+/* Marks the priority and the CPUs of a running task that are known and not yet in its stream. */
+int emit_priority(struct timeline *tl, struct task *task, uint64_t clock);
+
 /* A mark of type MARK_LOST, `mcv` OM[ or OM]: `count` events (1 or more) are lost. */
 int emit_gap(struct timeline *tl, struct task *task, uint32_t mcv, uint64_t clock, uint64_t count);
 

@@ -88,6 +88,35 @@ static void put_declared(struct json *ovni, const struct description *d)
 	}
 }
 
+/* Labels of a single mark for the values below `n` whose bits are set. */
+static void put_priority_type(struct json *ovni, const struct description *d, int32_t type,
+			      const char *title, const uint64_t *bits, unsigned n)
+{
+	struct json *labels = NULL, *mark = put_mark_type(ovni, type, title, true);
+	char key[16], text[CPU_SETS_TEXT];
+
+	for (unsigned value = 1; value < n; value++) {
+		if (!(bits[value / 64] & 1ull << value % 64))
+			continue;
+		if (type == MARK_ALLOWED_CPUS)
+			cpu_sets_text(d->cpu_sets, (uint16_t)value, text);
+		else if (!priority_text(value, text))
+			continue;
+		if (!labels)
+			labels = json_put_object(mark, "labels");
+		snprintf(key, sizeof(key), "%u", value);
+		json_add_string(labels, key, text);
+	}
+}
+
+static void put_priorities(struct json *ovni, const struct description *d)
+{
+	put_priority_type(ovni, d, MARK_PRIORITY, MARK_PRIORITY_TITLE, d->priorities->priorities,
+			  PRIORITY_MAX + 1);
+	put_priority_type(ovni, d, MARK_ALLOWED_CPUS, MARK_ALLOWED_CPUS_TITLE, d->priorities->sets,
+			  CPU_SETS_NUMBERS);
+}
+
 /* The metadata that the models of ovni need. */
 static void put_ovni(struct json *doc, const struct description *d)
 {
@@ -120,6 +149,8 @@ static void put_ovni(struct json *doc, const struct description *d)
 	}
 	if (d->marks)
 		put_mark_type(ovni, MARK_LOST, "Events lost", false);
+	if (d->priorities)
+		put_priorities(ovni, d);
 	if (d->declared)
 		put_declared(ovni, d);
 	if (d->finished)
@@ -378,6 +409,7 @@ static void put_session(struct json *bpf, const struct session *s)
 	put_true(session, "calls", info->calls);
 	put_true(session, "locks", info->locks);
 	put_true(session, "irq", info->irq);
+	put_true(session, "priorities", info->priorities);
 	if (info->stack_ns)
 		put_stacks(session, s);
 	put_true(session, "throttled_partly", info->throttled_partly);

@@ -16,6 +16,8 @@
 #include <stdint.h>
 
 #include "bpf/record.h"
+#include "trace/catalog/priorities.h"
+#include "user/host/cpu_sets.h"
 #include "user/timeline/timeline.h"
 
 struct actions;
@@ -52,6 +54,12 @@ struct session {
 	const struct sleep_stacks *stacks; /* NULL: none are recorded */
 };
 
+/* The values that a stream has of marks of priorities and of sets of CPUs: a bit for each. */
+struct priority_marks {
+	uint64_t priorities[PRIORITY_MAX / 64 + 1];
+	uint64_t sets[CPU_SETS_NUMBERS / 64 + 1];
+};
+
 struct description {
 	uint32_t pid, tid;
 	const char *loom;
@@ -71,6 +79,8 @@ struct description {
 	const char *cgroup;	    /* NULL: not known */
 	const struct fd_names *fds; /* NULL: none */
 	const struct lock_names *locks;
+	const struct priority_marks *priorities; /* NULL: none */
+	const struct cpu_sets *cpu_sets;	 /* with priorities */
 
 	/* The first stream of a process, else NULL. */
 	const unsigned *cpus; /* kernel numbers by index, ncpus of them */

@@ -97,6 +97,7 @@ void threads_free(struct threads *threads)
 	for (size_t i = 0; i < threads->nstreams; i++) {
 		free(threads->streams[i]->names);
 		free(threads->streams[i]->declared);
+		free(threads->streams[i]->priorities);
 		fd_names_free(threads->streams[i]->fds);
 		lock_names_free(threads->streams[i]->locks);
 		free(threads->streams[i]);
@@ -186,6 +187,7 @@ struct meta {
 	struct process *process; /* of the stream */
 	bool last;		 /* the last one of the process: frees its metadata */
 	uint64_t *declared;	 /* the bits of `d` */
+	struct priority_marks priorities;
 	struct description d;
 	struct rename names[]; /* d.names, then d.cpus */
 };
@@ -304,6 +306,11 @@ static struct meta *meta_new(struct threads *threads, struct thread *thread, boo
 	if (thread == threads->streams[0])
 		meta->d.session = &threads->session;
 	meta->d.actions = threads->actions;
+	if (thread->priorities) {
+		meta->priorities = *thread->priorities;
+		meta->d.priorities = &meta->priorities;
+		meta->d.cpu_sets = &threads->cpu_sets;
+	}
 	if (!thread->declared)
 		return meta;
 	meta->d.declared = meta->declared = copy_declared(thread, threads->actions);

@@ -21,6 +21,7 @@
 
 #include "bpf/record.h"
 #include "user/host/clock.h"
+#include "user/host/cpu_sets.h"
 #include "user/timeline/fd_names.h"
 #include "trace/base/id_pages.h"
 #include "user/timeline/lock_names.h"
@@ -84,6 +85,8 @@ struct task {
 	uint16_t call;	    /* the system call of its last sleep; CALL_UNKNOWN: not known */
 	bool kernel_lock;   /* the object is a lock of the kernel */
 	int32_t lock_owner; /* of the lock on which it sleeps, until its wake-up; see off_cpu.h */
+	uint16_t priority, allowed; /* as last recorded, values of marks; 0: not known; */
+	uint16_t priority_shown, allowed_shown; /* and in the stream */
 	uint32_t sleep_stack; /* number of the stack of the sleep that ends; 0: none */
 	uint64_t irq_ns; /* taken by interrupts from its run, until the OHr or OHe after it */
 
@@ -128,12 +131,13 @@ struct thread {
 	struct rename *names; /* nnames of them */
 	uint32_t nnames, nnames_more;
 	uint32_t exit_code;
-	bool created;		  /* on disk, or queued */
-	bool finished;		  /* and described as finished */
-	bool marks;		  /* it has marks, */
-	bool marks_written;	  /* and its stream.json says so */
-	struct fd_names *fds;	  /* of the descriptors on which it sleeps; NULL: none */
-	struct lock_names *locks; /* of the futexes */
+	bool created;			   /* on disk, or queued */
+	bool finished;			   /* and described as finished */
+	bool marks;			   /* it has marks, */
+	bool marks_written;		   /* and its stream.json says so */
+	struct fd_names *fds;		   /* of the descriptors on which it sleeps; NULL: none */
+	struct lock_names *locks;	   /* of the futexes */
+	struct priority_marks *priorities; /* that it has; NULL: none */
 	uint64_t *declared; /* bits, by struct declaration: declared by the stream; or NULL, */
 	uint32_t ndeclared, declared_written; /* how many, and how many are in stream.json */
 	bool exited;
@@ -158,6 +162,7 @@ struct threads {
 	struct fd_readings fd_readings;
 	struct lock_readings lock_readings;
 	struct sleep_stacks *sleep_stacks; /* NULL: none are recorded */
+	struct cpu_sets cpu_sets;	   /* on which threads may run */
 	const struct actions *actions;	   /* of the probes; NULL: there are none */
 	struct session session;
 	struct names names;

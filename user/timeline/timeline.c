@@ -372,6 +372,18 @@ static void handle_stack(struct timeline *tl, const struct record_stack *r)
 		task->sleep_stack = sleep_stacks_number(tl->threads->sleep_stacks, r);
 }
 
+/* The task has just entered the CPU. */
+static int handle_priority(struct timeline *tl, struct cpu *cpu, const struct record_priority *r)
+{
+	struct task *task;
+	int err = timeline_context(tl, cpu, &r->head, r->pid, r->tid, &task);
+
+	if (err || !task)
+		return err;
+	take_priority(tl, task, r);
+	return emit_priority(tl, task, r->head.clock);
+}
+
 static int handle_snapshot(struct timeline *tl, struct cpu *cpu, const struct record_snapshot *r)
 {
 	struct task *task;
@@ -499,6 +511,14 @@ static int probe_before(struct timeline *tl, struct cpu *cpu, const struct recor
 
 /* ---- the window ---- */
 
+void timeline_has_priority(struct timeline *tl, const struct record_priority *r)
+{
+	struct task *task = threads_task(tl->threads, r->head.id);
+
+	if (task && task->id)
+		take_priority(tl, task, r);
+}
+
 static int before_window(struct timeline *tl, struct cpu *cpu, const struct record_head *head)
 {
 	const struct record_snapshot *snapshot = (const struct record_snapshot *)head;
@@ -519,6 +539,9 @@ static int before_window(struct timeline *tl, struct cpu *cpu, const struct reco
 		return handle_exit(tl, cpu, (const struct record_exit *)head);
 	case RECORD_SNAPSHOT:
 		return set_on_cpu(tl, cpu, head->id, snapshot->pid, snapshot->tid);
+	case RECORD_PRIORITY:
+		timeline_has_priority(tl, (const struct record_priority *)head);
+		return 0;
 	default:
 		return 0;
 	}
@@ -541,6 +564,8 @@ static int in_window(struct timeline *tl, struct cpu *cpu, const struct record_h
 	case RECORD_INTERRUPTS:
 		emit_irqs(tl, (const struct record_interrupts *)head);
 		return 0;
+	case RECORD_PRIORITY:
+		return handle_priority(tl, cpu, (const struct record_priority *)head);
 	case RECORD_TASK:
 		return handle_task(tl, cpu, (const struct record_task *)head);
 	case RECORD_EXIT:

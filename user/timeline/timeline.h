@@ -77,6 +77,9 @@ int timeline_iterated(struct timeline *timeline, const struct record_task *task)
  * record_iterated has it. */
 void timeline_sleeps_in(struct timeline *timeline, uint32_t id, uint16_t call, uint64_t object);
 
+/* Before t0, after timeline_iterated(): the priority of a task, as the iterator has it. */
+void timeline_has_priority(struct timeline *timeline, const struct record_priority *record);
+
 /* After t1, before timeline_iterated(): the stack of a task that sleeps since record->head.clock.
  * It counts if that is the sleep in which the task is at t1, and if that is long. */
 void timeline_sleeps_at(struct timeline *timeline, const struct record_stack *record);

@@ -189,6 +189,8 @@ static int carry_over_task(struct timeline *tl, const struct timeline *from, con
 	task->object = old->object;
 	task->kernel_lock = old->kernel_lock;
 	task->lock_owner = old->lock_owner;
+	task->priority = old->priority;
+	task->allowed = old->allowed;
 	task->name = old->name;
 	task->name.clock = later(old->name.clock, tl->options.t0);
 	task->flags = (old->flags & KEPT) | flags_before(from, old);
@@ -227,6 +229,7 @@ int timeline_carry_over(struct timeline *tl, const struct timeline *from)
 		if (err)
 			return err;
 	}
+	tl->threads->cpu_sets = from->threads->cpu_sets;
 	tl->incomplete = from->incomplete;
 	names_copy(&tl->threads->names, &from->threads->names);
 	return 0;
