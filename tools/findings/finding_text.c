@@ -57,6 +57,7 @@ struct words {
 	char *who, *other;
 	char *call;		     /* "; 1.204 s of it in fsync(3 = /data)", or "" */
 	char at_once[DURATION_TEXT]; /* the time in that call */
+	char *inversion;	     /* ": a priority inversion, ...", or "" */
 };
 
 /* True for the kinds of wait_text(). */
@@ -182,8 +183,61 @@ static const char inversion_text[] = ": a priority inversion, if that CPU went t
 				     "priority than those that slept "
 				     "(priorities are not recorded)";
 
+/* The thread that ran longest while the thread of a stream waited for a CPU; -1: not known. */
+static int64_t longest_culprit(const struct findings *f, uint32_t victim)
+{
+	const struct culprit_pair *longest = NULL;
+
+	for (size_t i = 0; i < f->culprits.npairs; i++) {
+		const struct culprit_pair *pair = &f->culprits.pairs[i];
+
+		if (pair->victim == victim && pair->culprit >= 0 &&
+		    (!longest || pair->ns > longest->ns))
+			longest = pair;
+	}
+	return longest ? longest->culprit : -1;
+}
+
+/* What makes the wait of the owner of a lock a priority inversion, with the priorities that the
+ * owner, the thread that ran meanwhile, and the waiter (NO_WAITER: several) had longest. */
+#define NO_WAITER UINT32_MAX
+
+static char *inversion_of(const struct overview *o, const struct finding *finding, uint32_t waiter)
+{
+	const struct findings *f = &o->findings;
+	uint32_t owner = finding->by.stream;
+	const char *priority = thread_priority_longest(&f->priorities, owner, f->last), *other;
+	int64_t culprit = longest_culprit(f, owner);
+	char *text, *more, *who;
+
+	if (!priority || finding->by.kind != PARTY_THREAD)
+		return strdup(inversion_text);
+	text = xasprintf(": a priority inversion, if the thread that ran is less urgent than those "
+			 "that slept; the owner had %s",
+			 text_shown(priority));
+	for (int i = 0; text && i < 2; i++) {
+		uint32_t stream = i ? waiter : culprit < 0 ? NO_WAITER : (uint32_t)culprit;
+
+		other = stream == NO_WAITER
+				? NULL
+				: thread_priority_longest(&f->priorities, stream, f->last);
+		if (!other)
+			continue;
+		who = party_text(o,
+				 &(struct finding_party){.kind = PARTY_THREAD, .stream = stream});
+		more = who ? xasprintf("%s, %s, which %s, %s", text, who,
+				       i ? "slept longest" : "ran meanwhile", text_shown(other))
+			   : NULL;
+		free(who);
+		free(text);
+		text = more;
+	}
+	return text;
+}
+
 /* The waits for a lock, and what its owner did meanwhile. */
-static char *owner_text(const struct finding *finding, const struct words *w)
+static char *owner_text(const struct overview *o, const struct finding *finding,
+			const struct words *w)
 {
 	const int64_t *n = finding->numbers;
 	uint64_t count = (uint64_t)n[NUMBER_COUNT];
@@ -191,19 +245,20 @@ static char *owner_text(const struct finding *finding, const struct words *w)
 	bool kernel = !strncmp(finding->lock, "kernel lock ", 12);
 	bool inversion = n[NUMBER_WAIT] > n[NUMBER_RUN] && n[NUMBER_WAIT] > n[NUMBER_SLEEP];
 	char *call = strdup(""), *text = NULL;
+	char *why = inversion ? inversion_of(o, finding, finding->waiter) : strdup("");
 
 	if (finding->call) {
 		free(call);
 		call = xasprintf(" (%s at once in %s)", w->at_once, finding->call);
 	}
-	if (call)
+	if (call && why)
 		text = xasprintf("%s%s %s (%" PRIu64 " %s) for the %s%s, which %s had; meanwhile "
 				 "that thread slept %s%s, ran %s and waited %s for a CPU%s",
 				 w->who, several ? ": its threads waited" : " waited", w->time,
 				 count, plural(count, "time", "times"), kernel ? "" : "lock ",
-				 finding->lock, w->other, w->asleep, call, w->run, w->wait,
-				 inversion ? inversion_text : "");
+				 finding->lock, w->other, w->asleep, call, w->run, w->wait, why);
 	free(call);
+	free(why);
 	return text;
 }
 
@@ -231,7 +286,7 @@ static char *sentence_of(const struct overview *o, const struct finding *finding
 {
 	const int64_t *n = finding->numbers;
 	uint64_t threads = (uint64_t)n[NUMBER_THREADS], count = (uint64_t)n[NUMBER_COUNT];
-	const char *inversion = finding->kind == FINDING_INVERSION ? inversion_text : "";
+	const char *inversion = w->inversion;
 
 	switch (finding->kind) {
 	case FINDING_QUOTA:
@@ -263,7 +318,7 @@ static char *sentence_of(const struct overview *o, const struct finding *finding
 				 w->other, w->time, count, plural(count, "time", "times"), w->by,
 				 w->asleep, w->run, w->wait, inversion);
 	case FINDING_OWNER:
-		return owner_text(finding, w);
+		return owner_text(o, finding, w);
 	case FINDING_LATE_RANK:
 		return xasprintf("%s spent %s in MPI, most of it in %s; meanwhile %s, outside of "
 				 "MPI, computed for %s and waited %s for a CPU",
@@ -318,8 +373,11 @@ char *finding_text(const struct overview *o, const struct finding *finding)
 		snprintf(w.where, sizeof(w.where), "on CPU %" PRId64, n[NUMBER_CPU]);
 	else
 		snprintf(w.where, sizeof(w.where), "there");
-	if (w.who && w.other && w.call)
+	w.inversion = finding->kind == FINDING_INVERSION ? inversion_of(o, finding, NO_WAITER)
+							 : strdup("");
+	if (w.who && w.other && w.call && w.inversion)
 		text = sentence_of(o, finding, &w);
+	free(w.inversion);
 	free(w.who);
 	free(w.other);
 	free(w.call);

@@ -41,6 +41,7 @@ static int compare_keys(const struct sorting *s, uint32_t a, uint32_t b)
 	case BY_RANK:
 		return compare_numbers(s->ranks[a], s->ranks[b]);
 	case BY_ALL:
+	case BY_PRIORITY:
 		return 0;
 	default:
 		return compare_numbers(a, b);
@@ -83,6 +84,8 @@ static char *label_of(const struct group *g, enum group_by by)
 		return strdup(g->name ? g->name : "cgroup unknown");
 	case BY_ALL:
 		return strdup("all threads");
+	case BY_PRIORITY:
+		return strdup("priority unknown");
 	default:
 		return g->name ? xasprintf("%s (%lld)", g->name,
 					   (long long)(by == BY_PROCESS ? g->pid : g->tid))
@@ -115,9 +118,54 @@ static int add(struct groups *groups, const struct sorting *s, const uint32_t *s
 		g->tid = first->tid;
 	if (s->by == BY_THREAD || s->by == BY_PROCESS)
 		g->pid = first->pid;
-	g->name = name && s->by != BY_RANK && s->by != BY_ALL ? strdup(name) : NULL;
+	g->name = name && s->by != BY_RANK && s->by != BY_ALL && s->by != BY_PRIORITY ? strdup(name)
+										      : NULL;
 	g->label = label_of(g, s->by);
 	return g->label ? 0 : -ENOMEM;
+}
+
+/* The group of a label, behind the first one, which is of the threads whose priority is not known.
+ * Added if it is new. */
+static int find_label(struct groups *groups, const char *label, uint32_t *found)
+{
+	struct group *g;
+
+	for (size_t i = 0; i < groups->n; i++) {
+		*found = (uint32_t)i;
+		if (!strcmp(groups->list[i].label, label))
+			return 0;
+	}
+	g = ARRAY_ADD(groups->list, groups->n);
+	if (!g)
+		return -ENOMEM;
+	*g = (struct group){.tid = CELL_UNKNOWN, .pid = CELL_UNKNOWN, .rank = CELL_UNKNOWN};
+	g->label = strdup(label);
+	*found = (uint32_t)(groups->n - 1);
+	return g->label ? 0 : -ENOMEM;
+}
+
+/* A group for each priority that a stream declares, so that their number is known before the walk.
+ */
+static int add_priorities(struct groups *groups, const struct source *source)
+{
+	uint32_t group;
+	int err = thread_priorities_init(&groups->priorities, source);
+
+	for (size_t i = 0; !err && i < source->trace.nstreams; i++)
+		for (size_t k = 0; !err && k < source->owners[i].npriorities; k++)
+			err = find_label(groups, source->owners[i].priorities[k].text, &group);
+	return err;
+}
+
+int groups_step(struct groups *groups, uint32_t stream, const struct event *ev)
+{
+	const char *label;
+
+	if (!thread_priorities_step(&groups->priorities, stream, ev))
+		return 0;
+	label = thread_priority_now(&groups->priorities, stream);
+	groups->of[stream] = 0;
+	return label ? find_label(groups, label, &groups->of[stream]) : 0;
 }
 
 int groups_init(struct groups *groups, const struct source *source, enum group_by by)
@@ -146,6 +194,8 @@ int groups_init(struct groups *groups, const struct source *source, enum group_b
 		if (err)
 			break;
 	}
+	if (!err && by == BY_PRIORITY)
+		err = add_priorities(groups, source);
 out:
 	free(sorted);
 	free(ranks);
@@ -160,5 +210,6 @@ void groups_free(struct groups *groups)
 	}
 	free(groups->list);
 	free(groups->of);
+	thread_priorities_fini(&groups->priorities);
 	memset(groups, 0, sizeof(*groups));
 }

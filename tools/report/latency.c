@@ -50,6 +50,16 @@ static int init(struct report *report)
 	return report->data ? 0 : -ENOMEM;
 }
 
+/* The group of a thread is that of the priority of its run (--by priority). */
+static int event(void *arg, const struct intervals *intervals, uint32_t stream,
+		 const struct event *ev)
+{
+	struct report *report = arg;
+
+	(void)intervals;
+	return groups_step(&report->groups, stream, ev);
+}
+
 static int end(void *arg, const struct intervals *intervals, const struct interval *interval)
 {
 	struct report *report = arg;
@@ -124,7 +134,7 @@ const struct report_kind report_latency = {
 	.order = "wait_max",
 	.by = BY_THREAD,
 	.init = init,
-	.listener = {.end = end},
+	.listener = {.end = end, .event = event},
 	.rows = rows,
 	.free = release,
 };
@@ -188,7 +198,7 @@ const struct report_kind report_latency_histogram = {
 	.ncolumns = sizeof(histogram_columns) / sizeof(histogram_columns[0]),
 	.by = BY_ALL,
 	.init = init,
-	.listener = {.end = end},
+	.listener = {.end = end, .event = event},
 	.rows = histogram_rows,
 	.free = release,
 };

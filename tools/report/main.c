@@ -116,11 +116,15 @@ static bool has_groups(const void *settings)
 {
 	const struct report_kind *kind = ((const struct options *)settings)->kind;
 
+	if (((const struct options *)settings)->by == BY_PRIORITY && kind != &report_latency &&
+	    kind != &report_latency_histogram)
+		return false;
 	return kind->by != BY_REPORT && !kind->only_threads;
 }
 
 /* The names of enum group_by from 1 on. */
-static const char *const by_names[] = {"thread", "process", "comm", "cgroup", "rank", "all", NULL};
+static const char *const by_names[] = {"thread", "process", "comm",	"cgroup",
+				       "rank",	 "all",	    "priority", NULL};
 
 static const char *const time_names[] = {"wall", "cpu", "runnable", "throttled", "asleep", NULL};
 
@@ -299,7 +303,7 @@ static const struct cli_option cli_options[] = {
 	{"by", 0, NULL, set_by, TO(by), "one row or table for each of these", .choices = by_names,
 	 .holds = has_groups,
 	 .rule = "only latency, preempt, why, blocked, func, flame and stacks take threads "
-		 "together"},
+		 "together, and only latency those of a priority"},
 	{"loom", 0, "LOOM", filter_add_loom, TO(filter), "only this loom", .holds = selects_loom,
 	 .rule = "the report is of all looms"},
 	{"from", 0, "TIME", moment_option, TO(filter.from),

@@ -132,6 +132,7 @@ void findings_fini(struct findings *f)
 {
 	struct findings_state *s = f->state;
 
+	thread_priorities_fini(&f->priorities);
 	for (size_t i = 0; s && s->threads && i < f->source->trace.nstreams; i++)
 		free(s->threads[i].periods);
 	if (s) {
@@ -315,7 +316,7 @@ static int take_event(struct findings *f, const struct intervals *intervals, uin
 	case 'O':
 		if (ev->category == 'H')
 			return take_state(f, intervals, stream, ev);
-		if (ev->category == 'M')
+		if (ev->category == 'M' && !thread_priorities_step(&f->priorities, stream, ev))
 			findings_take_mark(f, stream, ev);
 		return 0;
 	case 'K':
@@ -662,6 +663,9 @@ int findings_begin(struct findings *f, const struct source *source, int64_t firs
 		return err;
 	f->times.stay = take_stay;
 	f->times.arg = f;
+	err = thread_priorities_init(&f->priorities, source);
+	if (err)
+		return err;
 	err = blocked_init(&f->blocked, source, false);
 	if (err)
 		return err;

@@ -22,6 +22,7 @@
 #include "trace/states/cpu_time.h"
 #include "trace/states/intervals.h"
 #include "trace/states/pairs.h"
+#include "trace/states/thread_priority.h"
 
 /* The thresholds; ovni-report(1) has them, too. */
 #define FINDING_PERMILLE     10	     /* of the recording: a smaller cost is no finding */
@@ -171,6 +172,7 @@ struct findings {
 	struct thread_times times;
 	struct blocked blocked; /* uninterruptible sleeps alone */
 	struct cpu_times cpus;
+	struct thread_priorities priorities;
 	struct thread_use *threads; /* of each stream */
 	struct process_use *processes;
 	size_t nprocesses;

@@ -452,6 +452,36 @@ bool loom_is_accelerator(const char *loom)
 	return loom && !strncmp(loom, prefix, sizeof(prefix) - 1);
 }
 
+/* The marks of --why=prio: a single type with that title, which ovni-merge may have renumbered. */
+static int read_priorities(struct owner *owner, const struct json *mark)
+{
+	for (; mark; mark = json_next(mark)) {
+		const char *title = json_string(json_key(mark, "title"));
+		const char *kind = json_string(json_key(mark, "chan_type"));
+
+		if (title && kind && !strcmp(title, "Priority") && !strcmp(kind, "single"))
+			break;
+	}
+	if (!mark)
+		return 0;
+	owner->priority_type = (int32_t)strtol(json_name(mark), NULL, 10);
+	for (const struct json *node = json_first(json_key(mark, "labels"));
+	     node && owner->npriorities < OWNER_PRIORITIES_MAX; node = json_next(node)) {
+		struct priority_label *added;
+
+		if (!json_string(node))
+			continue;
+		added = ARRAY_ADD(owner->priorities, owner->npriorities);
+		if (!added)
+			return -ENOMEM;
+		*added = (struct priority_label){strtoll(json_name(node), NULL, 10),
+						 strdup(json_string(node))};
+		if (!added->text)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 int owner_init(struct owner *owner, const struct json *meta)
 {
 	const struct json *rank = json_get(meta, "ovni.rank");
@@ -480,7 +510,8 @@ int owner_init(struct owner *owner, const struct json *meta)
 	    copy_text(&owner->machine,
 		      machine ? machine : json_string(json_get(meta, "bpf.machine"))) < 0 ||
 	    read_fds(owner, json_get(meta, "bpf.fds")) < 0 ||
-	    read_futexes(owner, json_get(meta, "bpf.futexes")) < 0) {
+	    read_futexes(owner, json_get(meta, "bpf.futexes")) < 0 ||
+	    read_priorities(owner, json_first(json_get(meta, "ovni.mark"))) < 0) {
 		owner_fini(owner);
 		return -ENOMEM;
 	}
@@ -500,8 +531,13 @@ void owner_fini(struct owner *owner)
 	for (size_t i = 0; i < owner->nfutexes; i++)
 		free(owner->futexes[i].name);
 	free(owner->futexes);
+	for (size_t i = 0; i < owner->npriorities; i++)
+		free(owner->priorities[i].text);
+	free(owner->priorities);
 	owner->fds = NULL;
 	owner->futexes = NULL;
+	owner->priorities = NULL;
+	owner->npriorities = 0;
 	owner->nfds = owner->nfutexes = 0;
 }
 

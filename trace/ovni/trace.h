@@ -69,6 +69,14 @@ struct futex_name {
 	char *name; /* untrusted bytes */
 };
 
+#define OWNER_PRIORITIES_MAX 512
+
+/* A value of the marks titled "Priority" (trace/catalog/priorities.h). */
+struct priority_label {
+	int64_t value;
+	char *text; /* untrusted bytes */
+};
+
 /* The thread of a stream, from its metadata; missing values are 0, NULL or -1 (rank). */
 struct owner {
 	char *loom;	     /* never NULL: "" if it is missing */
@@ -79,6 +87,9 @@ struct owner {
 	size_t nfds;
 	struct futex_name *futexes; /* bpf.futexes: nfutexes of them */
 	size_t nfutexes;
+	struct priority_label *priorities; /* npriorities of them */
+	size_t npriorities;
+	int32_t priority_type; /* of their marks */
 	int64_t pid, tid, app_id, rank;
 	int64_t known_rank; /* rank, or bpf.rank, where not all processes of the loom have one */
 	bool thread;	    /* ovni.part is "thread" */
