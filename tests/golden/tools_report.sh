@@ -46,9 +46,9 @@ thread n 1 2 bpf.name="b"
 END
 # Thread 1 ran 200 + 200 + 400 and waited 300 and 100; thread 2 ran 300 + 400, waited 51.
 same latency <<'END'
-thread,tid,pid,name,rank,runs,run_time,waits,wait_time,wait_avg,wait_p50,wait_p99,wait_max,max_at
-a (1),1,1,a,,3,800,2,400,200,101,300,300,500
-b (2),2,1,b,,1,700,1,51,51,51,51,51,701
+thread,tid,pid,name,rank,runs,run_time,waits,wait_time,wait_avg,wait_p50,wait_p99,wait_max,max_at,cpu_idle
+a (1),1,1,a,,3,800,2,400,200,101,300,300,500,
+b (2),2,1,b,,1,700,1,51,51,51,51,51,701,
 END
 # CPU 0 ran thread 1 while thread 2 waited on it, 1660 to 1701; other times of threads that are not in
 # the trace, as its session says, and CPU 1 is not in the session. Of cron only the number is known.
@@ -137,8 +137,8 @@ a (1),,1,a,,runnable,preempted,1,100,50.000,100,200,,
 a (1),,1,a,,asleep,sleeping,1,100,50.000,100,200,,
 END
 same latency --by comm --comm 'b*' <<'END'
-thread,tid,pid,name,rank,runs,run_time,waits,wait_time,wait_avg,wait_p50,wait_p99,wait_max,max_at
-b,,,b,,1,700,1,51,51,51,51,51,701
+thread,tid,pid,name,rank,runs,run_time,waits,wait_time,wait_avg,wait_p50,wait_p99,wait_max,max_at,cpu_idle
+b,,,b,,1,700,1,51,51,51,51,51,701,
 END
 same latency --histogram <<'END'
 thread,from,to,waits,percent
@@ -151,12 +151,12 @@ same wake --period <<'END'
 thread,tid,pid,name,rank,periods,min,avg,p50,p99,max,max_at
 END
 same latency --sort thread --reverse --top 1 <<'END'
-thread,tid,pid,name,rank,runs,run_time,waits,wait_time,wait_avg,wait_p50,wait_p99,wait_max,max_at
-b (2),2,1,b,,1,700,1,51,51,51,51,51,701
+thread,tid,pid,name,rank,runs,run_time,waits,wait_time,wait_avg,wait_p50,wait_p99,wait_max,max_at,cpu_idle
+b (2),2,1,b,,1,700,1,51,51,51,51,51,701,
 END
 same latency --tid 2 --from +1us --to 2900 <<'END'
-thread,tid,pid,name,rank,runs,run_time,waits,wait_time,wait_avg,wait_p50,wait_p99,wait_max,max_at
-b (2),2,1,b,,1,700,1,51,51,51,51,51,701
+thread,tid,pid,name,rank,runs,run_time,waits,wait_time,wait_avg,wait_p50,wait_p99,wait_max,max_at,cpu_idle
+b (2),2,1,b,,1,700,1,51,51,51,51,51,701,
 END
 report timehist --json "$T/t" | python3 -c '
 import json, sys

@@ -16,12 +16,15 @@
 
 #include "tools/report/histogram.h"
 #include "tools/report/reports.h"
+#include "trace/states/idle_waits.h"
 
 #define POWERS 63 /* of two, of ns */
 
 struct latency { /* of one group */
 	uint64_t runs;
 	int64_t time, most_at;
+	int64_t idle; /* of the waits whose part is known: an allowed CPU was idle */
+	bool idle_known;
 	struct histogram *waits;
 	uint64_t power[POWERS + 1]; /* waits from 2^i to 2^(i+1) ns; 0 ns is with 1 ns */
 };
@@ -41,13 +44,15 @@ static const struct table_column columns[] = {
 	{"wait_p99", "p99 wait", CELL_DURATION, 10},
 	{"wait_max", "max wait", CELL_DURATION, 10},
 	{"max_at", "max at", CELL_CLOCK, 10},
+	/* part of all waits: another CPU that the thread may use was idle */
+	{"cpu_idle", "CPU idle", CELL_DURATION, 10, SHOW_IF_ANY},
 };
 #define NCOLUMNS (sizeof(columns) / sizeof(columns[0]))
 
 static int init(struct report *report)
 {
 	report->data = calloc(report->groups.n + 1, sizeof(struct latency));
-	return report->data ? 0 : -ENOMEM;
+	return report->data ? idle_waits_init(report->more, report->source) : -ENOMEM;
 }
 
 /* The group of a thread is that of the priority of its run (--by priority). */
@@ -56,7 +61,7 @@ static int event(void *arg, const struct intervals *intervals, uint32_t stream,
 {
 	struct report *report = arg;
 
-	(void)intervals;
+	idle_waits_step(report->more, intervals, stream, ev);
 	return groups_step(&report->groups, stream, ev);
 }
 
@@ -64,6 +69,7 @@ static int end(void *arg, const struct intervals *intervals, const struct interv
 {
 	struct report *report = arg;
 	struct latency *l = (struct latency *)report->data + report->groups.of[interval->stream];
+	int64_t idle;
 
 	(void)intervals;
 	if (!report_wants(report, interval->stream, interval->end))
@@ -72,6 +78,11 @@ static int end(void *arg, const struct intervals *intervals, const struct interv
 	l->time = clock_sum(l->time, clock_distance(interval->start, interval->end));
 	if (interval->delay == CELL_UNKNOWN)
 		return 0;
+	idle = idle_waits_ns(report->more, interval->stream);
+	if (idle != INTERVAL_UNKNOWN) {
+		l->idle = clock_sum(l->idle, idle < interval->delay ? idle : interval->delay);
+		l->idle_known = true;
+	}
 	if (!l->waits)
 		l->waits = calloc(1, sizeof(*l->waits));
 	if (!l->waits)
@@ -106,6 +117,7 @@ static int rows(struct report *report)
 			{.number = h ? histogram_quantile(h, 99) : CELL_UNKNOWN},
 			{.number = h ? h->most : CELL_UNKNOWN},
 			{.number = h ? report_clock(report->intervals, l->most_at) : CELL_UNKNOWN},
+			{.number = l->idle_known ? l->idle : CELL_UNKNOWN},
 		};
 
 		if (!l->runs && !h)
@@ -125,6 +137,7 @@ static void release(struct report *report)
 
 	for (size_t i = 0; all && i < report->groups.n; i++)
 		free(all[i].waits);
+	idle_waits_fini(report->more);
 }
 
 const struct report_kind report_latency = {
@@ -134,6 +147,7 @@ const struct report_kind report_latency = {
 	.order = "wait_max",
 	.by = BY_THREAD,
 	.init = init,
+	.more = sizeof(struct idle_waits),
 	.listener = {.end = end, .event = event},
 	.rows = rows,
 	.free = release,
@@ -198,6 +212,7 @@ const struct report_kind report_latency_histogram = {
 	.ncolumns = sizeof(histogram_columns) / sizeof(histogram_columns[0]),
 	.by = BY_ALL,
 	.init = init,
+	.more = sizeof(struct idle_waits),
 	.listener = {.end = end, .event = event},
 	.rows = histogram_rows,
 	.free = release,

@@ -146,6 +146,7 @@ int findings_take_charges(struct findings *f);
 int findings_of_waits(struct findings *f, const struct group *group);
 int findings_of_sums(struct findings *f, const struct group *group);
 int findings_of_steal(struct findings *f);
+int findings_of_irqs(struct findings *f, const struct group *group);
 
 /* findings_locks.c */
 
@@ -178,10 +179,6 @@ int findings_of_late_ranks(struct findings *f);
 int findings_take_model(struct findings *f, uint32_t stream, const struct event *ev);
 int findings_of_imbalance(struct findings *f, const struct group *group);
 int findings_of_rank_imbalance(struct findings *f);
-
-/* findings_irqs.c */
-
-int findings_of_irqs(struct findings *f, const struct group *group);
 
 /* findings_periods.c */
 
