@@ -100,16 +100,6 @@ stacked() { # NAME
 	esac
 }
 
-# Each CPU has its timer, and some runs have the time of interrupts.
-timed() { # NAME
-	n=$(ovni-dump "$1" | grep -c 'interrupts took')
-	echo "$1: $n runs with interrupts"
-	[ "$n" -ge 3 ] && ovni-report cpu "$1" | grep -q 'interrupts took .* from CPU 1: .*local timer' || return 1
-	case $1 in
-	irqs) record irqs-tracepoint ovni-bpf -a --why=lock,stack,irq --wakeup-clock=tracepoint && timed irqs-tracepoint ;;
-	esac
-}
-
 # Sleeps by the kernel's count and by the row of each thread (its sixth column from the right).
 summed() { # NAME
 	# shellcheck disable=SC2013 # a word is a line
@@ -206,8 +196,6 @@ else
 	command="sleepers -n 2 -s 50"
 	must "clocks of wake-ups from tracepoints" tracepoint slept ovni-bpf --wakeup-clock=tracepoint
 	must "kernel stacks of long sleeps (\`--why=stack\`)" stacks stacked ovni-bpf --why=stack
-	command="spinners -n 2 -t 300"
-	must "time of interrupts (\`--why=irq\`)" irqs timed ovni-bpf -a --why=irq
 	command="sleepers -n 2 -s 50"
 	must "summary mode" summary summed ovni-bpf --mode summary
 	must "summary mode of the whole machine" sums any ovni-bpf --mode summary -a
