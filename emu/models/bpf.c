@@ -396,8 +396,8 @@ static int64_t stack_value(struct bpf *bpf, const struct pairs *pairs)
 	line = sleep_stack(&end) ? stack_table_find(&bpf->stacks, sleep_stack(&end)) : NULL;
 	if (!line)
 		return 0;
-	line->used = true;
-	return line - bpf->stacks.lines + 1;
+	bpf->stacks.lines[line->first].used = true;
+	return (int64_t)line->first + 1;
 }
 
 static int leave(struct bpf *bpf, struct pairs *pairs, const struct event *ev)

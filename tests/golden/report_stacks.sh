@@ -70,6 +70,26 @@ report stacks --svg trace >svg
 report flame --stacks --svg trace | cmp - svg || fail "flame --stacks is another picture"
 grep -q 'futex_wait' svg || fail "the picture lacks a function"
 
+# Frames of user code: below those of the kernel; equal stacks have one line; the later line of a number holds.
+cp -r trace user
+stacks '1\tfutex_wait+0x8;entry+0x7\n3\t=1\n9\t=1\n3\t=1;take@prog+0x12@pool.c:40;ns::f<int, long>@lib+x.so+0x9;[libc.so.6+0x27]@93ac;_start@prog+0x1\n9\t=3\n' >user/stacks
+report stacks user >got
+diff - got <<'X' || fail "the folded lines of user code"
+two (2);_start;[libc.so.6+0x27];ns::f<int, long>;take;entry_[k];futex_wait_[k] 130
+one (1);entry_[k];futex_wait_[k] 300
+one (1);_start;[libc.so.6+0x27];ns::f<int, long>;take;entry_[k];futex_wait_[k] 200
+one (1);[no stack] 1
+X
+dump user >got || true
+grep -q '^ *480000 .*stack 9 (take <- ns::f<int, long> <- \[libc.so.6+0x27\])$' got || fail "dump: $(grep stack got)"
+report flame --stacks --svg user | grep -q '>take' || fail "the picture lacks a function of user code"
+emu -o views-user user >/dev/null 2>&1 || true
+grep -A 30 '^0 307' views-user/thread.pcf >got || fail "Paraver has no 307: $(ls views-user)"
+[ "$(grep -c 'take <- ns::f<int, long>' got)" = 1 ] || fail "Paraver: equal stacks have two values: $(cat got)"
+cut_trace -o part-user --from 350000 user >/dev/null 2>&1 || true
+dump part-user >got 2>&1 || true
+grep -q 'stack 9 (take <- ' got || fail "cut: $(cat got part-user/stacks)"
+
 dump trace >got || true
 grep -q '^ *400000 .*slept on a lock of thread 7, stack 1 (futex_wait <- do_futex <- entry)$' got || fail "dump: $(grep stack got)"
 grep -q '^ *700000 .* woken by thread 2, stack 3 (pipe_read <- entry <- \[cut\])$' got || fail "dump: $(grep stack got)"
@@ -132,7 +152,8 @@ while read -r says text; do
 done <<'E'
 no_file_of_stacks hello
 line_2:_no_number ovni-bpf stacks 1\nx\ta\n
-line_3:_its_number_is_not_above ovni-bpf stacks 1\n2\ta\n2\tb\n
+line_3:_its_number_is_0 ovni-bpf stacks 1\n2\ta\n0\tb\n
+stack_3:_the_stack_that_it_names_is_not_there ovni-bpf stacks 1\n2\ta\n3\t=4\n
 line_2:_a_frame_is_empty_or_has_a_byte ovni-bpf stacks 1\n1\ta\033[2J\n
 E
 rm trace/stacks

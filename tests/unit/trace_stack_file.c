@@ -77,6 +77,51 @@ static void lines_have_numbers_and_frames(void **state)
 	stack_table_free(&table);
 }
 
+static void assert_text(const struct stack_table *table, uint32_t number, const char *text)
+{
+	char *got = stack_line_text(stack_table_find(table, number), 9);
+
+	assert_string_equal(got, text);
+	free(got);
+}
+
+/* The frames of user code come behind those of the kernel; the later line of a number holds. */
+static void a_line_can_be_that_of_another_number(void **state)
+{
+	struct stack_table table;
+	const char *frame;
+	size_t at = 0, len;
+
+	(void)state;
+	assert_int_equal(load(&table,
+			      STACK_FILE_HEAD "1\tsleep+0x1;entry+0x2\n2\t=1\n5\t=1\n"
+					      "5\t=1;nap@a+0x2@a.c:3;ns::f<int, "
+					      "+>@b+c.so+0x1;[b.so+0x9]@00ff\n4\t=5\n3\t=2\n"),
+			 0);
+	assert_int_equal(table.n, 5);
+	assert_text(&table, 1, "sleep <- entry");
+	assert_text(&table, 2, "sleep <- entry");
+	assert_text(&table, 3, "sleep <- entry");
+	assert_text(&table, 4, "nap <- ns::f<int, +> <- [b.so+0x9]");
+	assert_text(&table, 5, "nap <- ns::f<int, +> <- [b.so+0x9]");
+	assert_int_equal(stack_table_find(&table, 2)->first, 0);
+	assert_int_equal(stack_table_find(&table, 3)->first, 0);
+	assert_int_equal(stack_table_find(&table, 4)->first, 4);
+	assert_int_equal(stack_table_find(&table, 5)->first, 4);
+	len = stack_line_frame(stack_table_find(&table, 4), &at, &frame);
+	assert_false(stack_frame_is_user(frame, len));
+	stack_line_frame(stack_table_find(&table, 4), &at, &frame);
+	len = stack_line_frame(stack_table_find(&table, 4), &at, &frame);
+	assert_true(stack_frame_is_user(frame, len));
+	assert_int_equal(stack_frame_name(frame, len), 3);
+	len = stack_line_frame(stack_table_find(&table, 4), &at, &frame);
+	assert_int_equal(stack_frame_name(frame, len), strlen("ns::f<int, +>"));
+	len = stack_line_frame(stack_table_find(&table, 4), &at, &frame);
+	assert_int_equal(len, strlen("[b.so+0x9]@00ff"));
+	assert_int_equal(stack_line_frame(stack_table_find(&table, 4), &at, &frame), 0);
+	stack_table_free(&table);
+}
+
 static void a_killed_recorder_may_leave_a_part_of_the_head(void **state)
 {
 	struct stack_table table;
@@ -101,9 +146,17 @@ static void each_mistake_is_refused_with_its_line(void **state)
 	} cases[] = {
 		{"ovni-bpf stacks 2\n1\ta\n", "no file of stacks"},
 		{"hello", "no file of stacks"},
-		{STACK_FILE_HEAD "1\ta\n1\tb\n", "line 3: its number is not above"},
-		{STACK_FILE_HEAD "2\ta\n1\tb\n", "line 3: its number is not above"},
-		{STACK_FILE_HEAD "0\ta\n", "line 2: its number is not above"},
+		{STACK_FILE_HEAD "0\ta\n", "line 2: its number is 0"},
+		{STACK_FILE_HEAD "1\t=\n", "line 2: no number behind '='"},
+		{STACK_FILE_HEAD "1\t=0\n", "line 2: no number behind '='"},
+		{STACK_FILE_HEAD "1\t=4294967296\n", "line 2: no number behind '='"},
+		{STACK_FILE_HEAD "1\t=2a\n2\ta\n", "line 2: no frames behind the number"},
+		{STACK_FILE_HEAD "1\t=2;\n2\ta\n", "line 2: a frame is empty"},
+		{STACK_FILE_HEAD "1\t=2\n", "stack 1: the stack that it names is not there"},
+		{STACK_FILE_HEAD "1\t=1\n", "stack 1: the stack that it names is not there"},
+		{STACK_FILE_HEAD "1\t=2\n2\t=1\n", "stack 1: the stack that it names is not there"},
+		{STACK_FILE_HEAD "1\ta\n2\t=1;b\n3\t=2;c\n",
+		 "stack 3: the stack that it names has"},
 		{STACK_FILE_HEAD "4294967296\ta\n", "line 2: no number of 32 bits"},
 		{STACK_FILE_HEAD "99999999999999999999999\ta\n", "line 2: no number of 32 bits"},
 		{STACK_FILE_HEAD "-1\ta\n", "line 2: no number of 32 bits"},
@@ -115,7 +168,6 @@ static void each_mistake_is_refused_with_its_line(void **state)
 		{STACK_FILE_HEAD "1\t;a\n", "line 2: a frame is empty"},
 		{STACK_FILE_HEAD "1\ta;;b\n", "line 2: a frame is empty"},
 		{STACK_FILE_HEAD "1\ta\033[31m\n", "line 2: a frame is empty or has a byte"},
-		{STACK_FILE_HEAD "1\ta b\n", "line 2: a frame is empty or has a byte"},
 		{STACK_FILE_HEAD "1\t\303\244\n", "line 2: a frame is empty or has a byte"},
 	};
 	struct stack_table table;
@@ -184,12 +236,31 @@ static void the_used_lines_are_written_with_new_numbers(void **state)
 	assert_memory_equal(second.lines[2].frames, "b;c+0x1\n", 8);
 	stack_table_free(&first);
 	stack_table_free(&second);
+
+	/* equal ones are written once, in full where the first one is not used */
+	assert_int_equal(load(&first, STACK_FILE_HEAD "1\ta\n2\t=1;b@c+0x1\n3\t=2\n4\t=2\n"), 0);
+	unlinkat(dirfd_, STACK_FILE, 0);
+	first.lines[2].used = first.lines[3].used = true;
+	assert_int_equal(stack_table_write(&first, dirfd_, 7), 0);
+	assert_int_equal(stack_table_load(&second, dirfd_, "trace"), -EBADMSG); /* no head */
+	stack_table_free(&second);
+	unlinkat(dirfd_, STACK_FILE, 0);
+	assert_int_equal(stack_table_write(&first, dirfd_, 0), 0);
+	assert_int_equal(stack_table_load(&second, dirfd_, "trace"), 0);
+	assert_int_equal(second.n, 2);
+	assert_text(&second, 3, "b");
+	assert_text(&second, 4, "b");
+	assert_int_equal(second.lines[1].first, 0);
+	assert_memory_equal(second.lines[0].frames, "a;b@c+0x1\n", 10);
+	stack_table_free(&first);
+	stack_table_free(&second);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines_have_numbers_and_frames),
+		cmocka_unit_test(a_line_can_be_that_of_another_number),
 		cmocka_unit_test(a_killed_recorder_may_leave_a_part_of_the_head),
 		cmocka_unit_test(each_mistake_is_refused_with_its_line),
 		cmocka_unit_test(a_long_line_is_refused),

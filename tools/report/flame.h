@@ -52,6 +52,7 @@ struct flame_track { /* of one thread */
 	int64_t seen[TIME_CLASSES]; /* ns that are in frames */
 };
 
+#define FLAME_USER   "function"	       /* type of a name of user code */
 #define FLAME_KERNEL "kernel function" /* type of a name: folded, it has _[k] behind it */
 
 /* A tree with its root. Returns 0, or -ENOMEM; flame_fini() must follow in both cases. */

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "tools/report/flame.h"
+#include "trace/base/array.h"
 #include "trace/base/log.h"
 #include "trace/ovni/stack_file.h"
 #include "trace/states/sleep_call.h"
@@ -34,18 +35,21 @@ struct walk {
 };
 
 /* The number of a name of a function, or -ENOMEM. */
-static int64_t name_of(struct walk *w, const char *text, size_t len)
+static int64_t name_of(struct walk *w, const char *text, size_t len, bool user)
 {
-	uint32_t *at = hash_at(&w->by_name, hash_key_of(text, len));
+	struct hash_key key = hash_key_of(text, len);
 	struct flame_name name = {0};
+	uint32_t *at;
 	int64_t number;
 
+	key.c ^= user;
+	at = hash_at(&w->by_name, key);
 	if (!at)
 		return -ENOMEM;
 	if (*at != HASH_NONE)
 		return *at;
 	name.label = strndup(text, len);
-	name.type = strdup(FLAME_KERNEL);
+	name.type = strdup(user ? FLAME_USER : FLAME_KERNEL);
 	number = name.label && name.type ? flame_add_name(&w->flame, name) : -ENOMEM;
 	if (number < 0) {
 		free(name.label);
@@ -59,19 +63,31 @@ static int64_t name_of(struct walk *w, const char *text, size_t len)
 /* The frame of a stack below `frame`, or -ENOMEM. */
 static int64_t add_stack(struct walk *w, int64_t frame, const struct stack_line *line)
 {
-	size_t end = line->size;
+	struct part {
+		const char *text;
+		size_t len;
+	} *parts = NULL;
+	size_t n = 0, at = 0, len;
+	const char *text;
 
-	while (end && frame >= 0) { /* from the outermost one on, which is the last */
-		const char *before = memrchr(line->frames, STACK_FRAME_END, end);
-		const char *begin = before ? before + 1 : line->frames;
-		size_t len = (size_t)(line->frames + end - begin);
-		int64_t name = name_of(w, begin, stack_frame_name(begin, len));
+	while ((len = stack_line_frame(line, &at, &text))) {
+		struct part *added = ARRAY_ADD(parts, n);
 
-		if (name < 0)
-			return name;
-		frame = flame_frame_below(&w->flame, (uint32_t)frame, (uint32_t)name);
-		end = before ? (size_t)(before - line->frames) : 0;
+		if (!added) {
+			frame = -ENOMEM;
+			break;
+		}
+		*added = (struct part){text, len};
 	}
+	while (n-- > 0 && frame >= 0) { /* from the outermost one on */
+		const struct part *part = &parts[n];
+		int64_t name = name_of(w, part->text, stack_frame_name(part->text, part->len),
+				       stack_frame_is_user(part->text, part->len));
+
+		frame = name < 0 ? name
+				 : flame_frame_below(&w->flame, (uint32_t)frame, (uint32_t)name);
+	}
+	free(parts);
 	return frame;
 }
 
@@ -85,7 +101,7 @@ static int64_t frame_of(struct walk *w, uint32_t base)
 	if (!line) {
 		const char *text = number ? UNKNOWN : NO_STACK;
 
-		name = name_of(w, text, strlen(text));
+		name = name_of(w, text, strlen(text), false);
 		return name < 0 ? name : flame_frame_below(&w->flame, base, (uint32_t)name);
 	}
 	at = hash_at(&w->leaf_of, (struct hash_key){.a = base, .b = number});

@@ -9,6 +9,7 @@
 
 #include "trace/base/array.h"
 #include "trace/base/files/input.h"
+#include "trace/base/hash.h"
 #include "trace/base/log.h"
 #include "trace/ovni/stream.h"
 
@@ -45,38 +46,129 @@ static ssize_t frames_size(const char *at, const char *end)
 	for (; at < end && *at != '\t'; at++) {
 		bool empty = at == begin || at[-1] == STACK_FRAME_END;
 
-		if (*at < 0x21 || *at > 0x7e || (*at == STACK_FRAME_END && empty))
+		if (*at < 0x20 || *at > 0x7e || (*at == STACK_FRAME_END && empty))
 			return -1;
 	}
 	return at == begin || at[-1] == STACK_FRAME_END ? -1 : at - begin;
 }
 
-/* One line, without its end. NULL, or the mistake. */
+/* A number of 32 bits at *at, which moves behind it. */
+static bool take_number(const char **at, const char *end, uint32_t *number)
+{
+	const char *begin = *at;
+	uint64_t n = 0;
+
+	while (*at < end && **at >= '0' && **at <= '9' && n <= UINT32_MAX)
+		n = n * 10 + (uint64_t)(*(*at)++ - '0');
+	*number = (uint32_t)n;
+	return *at > begin && n <= UINT32_MAX;
+}
+
+/* One line, without its end. NULL, or the mistake. Until resolve(), `first` is the number that
+ * follows a '='. */
 static const char *take_line(struct stack_table *table, const char *at, const char *end)
 {
-	uint32_t last = table->n ? table->lines[table->n - 1].number : 0;
 	struct stack_line line = {0}, *added;
-	uint64_t number = 0;
-	ssize_t size;
+	bool frames = true;
+	ssize_t size = 0;
 
 	if (end - at > LINE_MAX_BYTES)
 		return "the line is too long";
-	while (at < end && *at >= '0' && *at <= '9' && number <= UINT32_MAX)
-		number = number * 10 + (uint64_t)(*at++ - '0');
-	if (at == end || *at++ != '\t' || number > UINT32_MAX)
+	if (!take_number(&at, end, &line.number) || at == end || *at++ != '\t')
 		return "no number of 32 bits and a tab at its beginning";
-	if (number <= last)
-		return "its number is not above that of the line before";
-	size = frames_size(at, end);
+	if (!line.number)
+		return "its number is 0";
+	if (at < end && *at == STACK_LINE_SAME) {
+		at++;
+		if (!take_number(&at, end, &line.first) || !line.first)
+			return "no number behind '='";
+		if (at < end && *at != STACK_FRAME_END)
+			return "no frames behind the number";
+		frames = at++ < end;
+	}
+	if (frames)
+		size = frames_size(at, end);
 	if (size < 0)
 		return "a frame is empty or has a byte that is not printable";
-	line = (struct stack_line){
-		.number = (uint32_t)number, .size = (uint32_t)size, .frames = at};
+	line.frames = line.first ? NULL : at;
+	line.size = line.first ? 0 : (uint32_t)size;
+	line.outer = line.first ? at : NULL;
+	line.outer_size = line.first ? (uint32_t)size : 0;
 	added = ARRAY_ADD(table->lines, table->n);
 	if (!added)
 		return "";
 	*added = line;
 	return NULL;
+}
+
+/* By number; of equal ones in the order of the file, which is that of the text. */
+static int compare(const void *pa, const void *pb)
+{
+	const struct stack_line *a = pa, *b = pb;
+	const char *x = a->frames ? a->frames : a->outer, *y = b->frames ? b->frames : b->outer;
+
+	if (a->number != b->number)
+		return a->number < b->number ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+/* Sorts the lines, and keeps the last one of each number. */
+static void sort_lines(struct stack_table *table)
+{
+	size_t n = 0;
+
+	if (table->n)
+		qsort(table->lines, table->n, sizeof(*table->lines), compare);
+	for (size_t i = 0; i < table->n; i++)
+		if (i + 1 == table->n || table->lines[i + 1].number != table->lines[i].number)
+			table->lines[n++] = table->lines[i];
+	table->n = n;
+}
+
+/* Gives a line the frames of that which it names. NULL, or the mistake. */
+static const char *resolve(struct stack_table *table, struct stack_line *line, unsigned depth)
+{
+	struct stack_line *of;
+	const char *wrong;
+
+	if (line->frames)
+		return NULL;
+	of = depth < STACK_SAME_MAX ? stack_table_find(table, line->first) : NULL;
+	if (!of || of == line)
+		return "the stack that it names is not there";
+	wrong = resolve(table, of, depth + 1);
+	if (wrong)
+		return wrong;
+	if (line->outer_size && of->outer_size)
+		return "the stack that it names has frames of user code, too";
+	line->frames = of->frames;
+	line->size = of->size;
+	if (line->outer_size) {
+		line->first = (uint32_t)(line - table->lines);
+		return NULL;
+	}
+	line->outer = of->outer;
+	line->outer_size = of->outer_size;
+	line->first = of->first;
+	return NULL;
+}
+
+static int resolve_lines(struct stack_table *table, const char *path)
+{
+	sort_lines(table);
+	for (size_t i = 0; i < table->n; i++)
+		if (table->lines[i].frames)
+			table->lines[i].first = (uint32_t)i;
+	for (size_t i = 0; i < table->n; i++) {
+		const char *wrong = resolve(table, &table->lines[i], 0);
+
+		if (wrong) {
+			log_error("%s/" STACK_FILE ": stack %u: %s", path, table->lines[i].number,
+				  wrong);
+			return -EBADMSG;
+		}
+	}
+	return 0;
 }
 
 static int take_lines(struct stack_table *table, size_t size, const char *path)
@@ -107,7 +199,7 @@ static int take_lines(struct stack_table *table, size_t size, const char *path)
 		}
 		at = stop ? stop + 1 : end;
 	}
-	return 0;
+	return resolve_lines(table, path);
 }
 
 int stack_table_load(struct stack_table *table, int trace_fd, const char *path)
@@ -161,33 +253,55 @@ struct stack_line *stack_table_find(const struct stack_table *table, uint32_t nu
 
 size_t stack_line_frame(const struct stack_line *line, size_t *at, const char **frame)
 {
-	const char *begin = line->frames + *at, *end;
+	bool outer = *at >= line->size;
+	const char *begin = outer ? line->outer + (*at - line->size) : line->frames + *at, *end;
+	size_t left = outer ? line->outer_size - (*at - line->size) : line->size - *at, len;
 
-	if (*at >= line->size)
+	if (*at >= (size_t)line->size + line->outer_size)
 		return 0;
-	end = memchr(begin, STACK_FRAME_END, line->size - *at);
-	if (!end)
-		end = line->frames + line->size;
+	end = memchr(begin, STACK_FRAME_END, left);
+	len = end ? (size_t)(end - begin) : left;
 	*frame = begin;
-	*at += (size_t)(end - begin) + 1;
-	return (size_t)(end - begin);
+	*at += len + (end != NULL);
+	return len;
+}
+
+bool stack_frame_is_user(const char *frame, size_t len)
+{
+	return memchr(frame, STACK_FRAME_FILE, len) != NULL;
 }
 
 size_t stack_frame_name(const char *frame, size_t len)
 {
-	const char *plus = memrchr(frame, '+', len);
+	const char *user = memchr(frame, STACK_FRAME_FILE, len);
+	const char *plus = user ? user : memrchr(frame, '+', len);
 
 	return plus && plus > frame ? (size_t)(plus - frame) : len;
 }
 
-char *stack_line_text(const struct stack_line *line, unsigned most)
+static bool has_user(const struct stack_line *line)
 {
-	struct bytes text = {0};
 	const char *frame;
 	size_t at = 0, len;
 
-	for (unsigned i = 0; i < most && (len = stack_line_frame(line, &at, &frame)); i++) {
-		if (i)
+	while ((len = stack_line_frame(line, &at, &frame)))
+		if (stack_frame_is_user(frame, len))
+			return true;
+	return false;
+}
+
+char *stack_line_text(const struct stack_line *line, unsigned most)
+{
+	bool user = has_user(line);
+	struct bytes text = {0};
+	const char *frame;
+	size_t at = 0, len;
+	unsigned i = 0;
+
+	while (i < most && (len = stack_line_frame(line, &at, &frame))) {
+		if (user && !stack_frame_is_user(frame, len))
+			continue;
+		if (i++)
 			bytes_put(&text, " <- ", 4);
 		bytes_put(&text, frame, stack_frame_name(frame, len));
 	}
@@ -199,23 +313,40 @@ char *stack_line_text(const struct stack_line *line, unsigned most)
 
 int stack_table_write(const struct stack_table *table, int out_fd, uint32_t more)
 {
+	struct hash written = {0}; /* numbers of lines with frames, by `first` */
 	struct bytes lines = {0};
-	char number[16];
+	char number[32];
 	int err = 0;
 
 	for (size_t i = 0; i < table->n; i++) {
 		const struct stack_line *line = &table->lines[i];
+		uint32_t *before;
 		int len;
 
 		if (!line->used)
 			continue;
 		if (!lines.size && !more)
 			bytes_put(&lines, STACK_FILE_HEAD, sizeof(STACK_FILE_HEAD) - 1);
+		before = hash_at(&written, (struct hash_key){.a = line->first});
+		if (before && *before != HASH_NONE) {
+			len = snprintf(number, sizeof(number), "%u\t%c%u\n", line->number + more,
+				       STACK_LINE_SAME, *before + more);
+			bytes_put(&lines, number, (size_t)len);
+			continue;
+		}
+		lines.failed |= !before;
+		if (before)
+			*before = line->number;
 		len = snprintf(number, sizeof(number), "%u\t", line->number + more);
 		bytes_put(&lines, number, (size_t)len);
 		bytes_put(&lines, line->frames, line->size);
+		if (line->outer_size) {
+			bytes_u8(&lines, STACK_FRAME_END);
+			bytes_put(&lines, line->outer, line->outer_size);
+		}
 		bytes_u8(&lines, '\n');
 	}
+	hash_free(&written);
 	if (lines.failed)
 		err = log_no_memory("for the file " STACK_FILE);
 	else if (lines.size)

@@ -7,10 +7,15 @@
  *
  *   ovni-bpf stacks 1
  *   1	do_nanosleep+0x6e;hrtimer_nanosleep+0x97;do_syscall_64+0x55;...
+ *   2	=1
+ *   2	=1;clock_nanosleep@libc.so.6+0xcee3f;main@prog+0x1149@prog.c:12;...
+ *   3	=2
  *
- * Invariants: the file is untrusted: numbers grow from line to line, frames are printable; a last
- * line without an end, of a killed recorder, does not count. Specification: event-mapping.md "The
- * stack of a long sleep".
+ * Of two lines with one number the later one holds: the frames of user code are known later. A user
+ * frame is NAME@FILE+ADDRESS[@SOURCE:LINE], or [FILE+ADDRESS]@BUILD-ID. Invariants: the file is
+ * untrusted: frames are printable; "=" leads to a line with frames within STACK_SAME_MAX steps; a
+ * last line without an end, of a killed recorder, does not count. Specification: event-mapping.md
+ * "The stack of a long sleep".
  */
 #ifndef TRACE_OVNI_STACK_FILE_H
 #define TRACE_OVNI_STACK_FILE_H
@@ -23,14 +28,21 @@
 #define STACK_FILE_HEAD "ovni-bpf stacks 1\n"
 #define STACK_FILE_WRITTEN_MAX                                                                     \
 	(32u << 20) /* bytes that a recorder writes; a merged file has more */
-#define STACK_FRAME_END ';'
-#define STACK_FRAME_CUT "[cut]" /* in place of the outermost frame: there may be more */
+#define STACK_FRAME_END	 ';'
+#define STACK_LINE_SAME	 '=' /* and a number: the frames of that stack, then those that follow */
+#define STACK_SAME_MAX	 4
+#define STACK_FRAME_FILE '@'		     /* behind the name of a frame of user code */
+#define STACK_FRAME_NONE "[no_kernel_stack]" /* user code alone was asked for */
+#define STACK_FRAME_CUT	 "[cut]" /* in place of the outermost frame: there may be more */
 
 struct stack_line {
 	uint32_t number;
-	uint32_t size; /* bytes of the frames */
-	const char *frames;
-	bool used; /* by the part of the trace that is written */
+	uint32_t size;	     /* bytes of the frames */
+	const char *frames;  /* of the kernel, or all */
+	uint32_t outer_size; /* bytes of the frames behind these */
+	const char *outer;   /* of user code */
+	uint32_t first;	     /* index of the line with the same frames that stands first: its own */
+	bool used;	     /* by the part of the trace that is written */
 };
 
 struct stack_table {
@@ -58,9 +70,11 @@ size_t stack_line_frame(const struct stack_line *line, size_t *at, const char **
 
 /* The bytes of a frame that are the name of its function, without its offset, or its address. */
 size_t stack_frame_name(const char *frame, size_t len);
+/* Is it a frame of user code? */
+bool stack_frame_is_user(const char *frame, size_t len);
 
-/* The names of its innermost `most` functions, "futex_wait <- do_futex <- __x64_sys_futex", for
- * free(); NULL without memory. */
+/* The names of its innermost `most` functions, of user code if it has some, "futex_wait <- do_futex
+ * <- __x64_sys_futex", for free(); NULL without memory. */
 char *stack_line_text(const struct stack_line *line, unsigned most);
 
 /* Writes the used lines of a table into the trace `out_fd`, after those that are there, with `more`
