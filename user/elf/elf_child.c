@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,16 +42,16 @@ static void die_first(void)
 	close(fd);
 }
 
-static void __attribute__((noreturn)) child(int fd, elf_child_work work, void *arg, int out)
+void elf_child_confine(int fd, unsigned cpu_seconds)
 {
 	static const int crashes[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGXCPU};
-	struct bytes answer = {0};
 
 	prctl(PR_SET_NAME, "ovni-elf"); /* so that no reader takes it for a recorded command */
 	for (size_t i = 0; i < sizeof(crashes) / sizeof(crashes[0]); i++)
 		signal(crashes[i], SIG_DFL);
 	limit(RLIMIT_CORE, 0);
-	limit(RLIMIT_CPU, SECONDS_MAX);
+	if (cpu_seconds)
+		limit(RLIMIT_CPU, cpu_seconds);
 #ifndef __SANITIZE_ADDRESS__ /* which reserves terabytes */
 	limit(RLIMIT_AS, MEMORY_MAX);
 #endif
@@ -58,6 +59,17 @@ static void __attribute__((noreturn)) child(int fd, elf_child_work work, void *a
 	die_first();
 	privilege_drop_all();
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of the user clears it */
+	if (fd >= 0) {
+		syscall(SYS_close_range, 3, fd - 1, 0);
+		syscall(SYS_close_range, fd + 1, ~0u, 0);
+	}
+}
+
+static void __attribute__((noreturn)) child(int fd, elf_child_work work, void *arg, int out)
+{
+	struct bytes answer = {0};
+
+	elf_child_confine(-1, SECONDS_MAX);
 	work(&answer, elf_section_begin(fd), arg);
 	if (answer.failed)
 		_exit(CHILD_NO_MEMORY);

@@ -58,6 +58,11 @@ static inline void elf_answer_free(struct elf_answer *answer) /* also of a zeroe
 	answer->at = 0;
 }
 
+/* In a new child process that reads untrusted files: gives up its user, groups and capabilities,
+ * sets the limits of memory and (0: none) of CPU time, and, unless `fd` is -1, closes all other
+ * descriptors but the standard ones. It ends with its parent. */
+void elf_child_confine(int fd, unsigned cpu_seconds);
+
 /* `elf` is the file as libelf sees it, NULL: it is none. The function appends to `answer`. */
 typedef void (*elf_child_work)(struct bytes *answer, Elf *elf, void *arg);
 

@@ -54,7 +54,7 @@ static void restore_newlines(char *path)
 	*to = '\0';
 }
 
-/* One line; false if it is none. *code: of a file. */
+/* One line; false if it is none. *code: it can be executed. */
 static bool parse(struct mapping *mapping, char *line, bool *code)
 {
 	unsigned long long start, end, offset, inode;
@@ -67,7 +67,7 @@ static bool parse(struct mapping *mapping, char *line, bool *code)
 		   &major, &minor, &inode, &n) < 7 ||
 	    !n)
 		return false;
-	*code = permissions[2] == 'x' && line[n] == '/';
+	*code = permissions[2] == 'x';
 	*mapping = (struct mapping){.path = line + n,
 				    .start = start,
 				    .end = end,
@@ -102,7 +102,7 @@ static int open_maps(const char *proc, uint32_t pid, FILE **file)
 	return 0;
 }
 
-int mappings_read(struct mappings *mappings, const char *proc, uint32_t pid)
+static int read_code(struct mappings *mappings, const char *proc, uint32_t pid, bool files)
 {
 	struct mapping mapping;
 	char *line = NULL;
@@ -115,7 +115,8 @@ int mappings_read(struct mappings *mappings, const char *proc, uint32_t pid)
 	if (err)
 		return err;
 	while (getline(&line, &room, file) > 0) {
-		if (parse(&mapping, line, &code) && code && !is_there(mappings, &mapping))
+		if (parse(&mapping, line, &code) && code &&
+		    (!files || (mapping.path[0] == '/' && !is_there(mappings, &mapping))))
 			err = add(mappings, &mapping);
 		if (err)
 			goto out;
@@ -129,6 +130,16 @@ out:
 	if (err)
 		mappings_free(mappings);
 	return err;
+}
+
+int mappings_read(struct mappings *mappings, const char *proc, uint32_t pid)
+{
+	return read_code(mappings, proc, pid, true);
+}
+
+int mappings_read_all(struct mappings *mappings, const char *proc, uint32_t pid)
+{
+	return read_code(mappings, proc, pid, false);
 }
 
 /* Goes on to the next line: keeps the mapping with its own path, or, if it continues the data of

@@ -33,6 +33,9 @@ struct mappings {
  * message. `pid` may be a thread. */
 int mappings_read(struct mappings *mappings, const char *proc, uint32_t pid)
 	__attribute__((warn_unused_result));
+/* The same with all mappings that can be executed, also of no file ("[vdso]", ""). */
+int mappings_read_all(struct mappings *mappings, const char *proc, uint32_t pid)
+	__attribute__((warn_unused_result));
 void mappings_free(struct mappings *mappings);
 
 /* The mapping that has an address, of any kind ("[heap]", "" without a name); of memory that
