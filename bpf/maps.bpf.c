@@ -27,5 +27,6 @@ __s64 sched_offset = SCHED_UNKNOWN;
 __u64 sched_offset_clock = 0;
 __u32 probes_on = 0;
 __u64 stacks_second = 0;
+__u32 user_stacks_asked = 0;
 __u64 window_begin = ~0ull;
 __u64 window_end = ~0ull;

@@ -95,6 +95,7 @@ extern __s64 sched_offset;   /* CLOCK_MONOTONIC - the scheduler's clock, ns, as 
 extern __u64 sched_offset_clock; /* then; 0: never */
 extern __u32 probes_on;		 /* the probes record; written by user code */
 extern __u64 stacks_second;	 /* of all threads: see stack.bpf.h */
+extern __u32 user_stacks_asked;	 /* numbers given to stacks of user code */
 extern __u64 window_begin;	 /* ns; the window begins after this ... */
 extern __u64 window_end;	 /* ... and not after this; ns, set before the moment comes */
 

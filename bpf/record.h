@@ -24,7 +24,7 @@
 
 #include "trace/base/off_cpu.h"
 
-#define RECORD_VERSION	 6
+#define RECORD_VERSION	 7
 #define RECORD_COMM_SIZE 16 /* of the kernel, its NUL included */
 
 enum record_kind {
@@ -39,6 +39,7 @@ enum record_kind {
 	RECORD_STACK = 9,	/* struct record_stack: before the switch that ends a long sleep */
 	RECORD_INTERRUPTS = 10, /* struct record_interrupts: before the switch that ends a run */
 	RECORD_PRIORITY = 11,	/* struct record_priority: after a switch, if it has changed */
+	RECORD_REGISTERS = 12,	/* struct record_registers: from the iterator alone */
 	RECORD_KINDS		/* first unused number */
 };
 
@@ -107,7 +108,8 @@ _Static_assert(sizeof(struct record_moved) == 24, "wire size");
  * RECORD_STACK: the task of the id, which enters this CPU in the next switch record of the ring,
  * has slept long (--why=stack), with these addresses on its kernel stack, the innermost first.
  * `nkernel` of them are valid; with STACK_CUT (head.flags) there may be more. Other bytes of
- * `kernel` are not set.
+ * `kernel` are not set. `number` is not 0: the stack of the user code follows, as a struct
+ * user_stack of this number.
  * From the iterator at the end of a window, not through a ring: the task still sleeps, since
  * head.clock (1: from before the recording).
  */
@@ -118,9 +120,44 @@ struct record_stack {
 	struct record_head head;
 	__u32 tid;
 	__u32 nkernel;
+	__u32 number;
+	__u32 pad;
 	__u64 kernel[STACK_KERNEL_MAX];
 };
-_Static_assert(sizeof(struct record_stack) == 280, "wire size");
+_Static_assert(sizeof(struct record_stack) == 288, "wire size");
+
+/*
+ * The registers and the stack of the user code of a thread that comes back from a long sleep
+ * (--why=stack=user). Not in the rings of the CPUs, but in one of its own (user_stack_ring): it is
+ * large, rare, and in no order with the events. `registers` are in the order of DWARF: of x86-64
+ * rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, rip; of arm64 x0 to x30, sp, pc. `stack` holds
+ * `bytes` bytes from `from` on; the others are not set.
+ */
+#define USER_STACK_MAX	   16384 /* bytes */
+#define USER_STACK_BELOW   128	 /* below the stack pointer: the red zone of x86-64 */
+#define USER_REGISTERS_MAX 33
+
+struct user_stack {
+	__u64 clock; /* ns */
+	__u32 number;
+	__u32 pid, tid;
+	__u32 bytes;
+	__u64 from;
+	__u64 registers[USER_REGISTERS_MAX];
+	__u8 stack[USER_STACK_MAX];
+};
+_Static_assert(sizeof(struct user_stack) == 32 + 33 * 8 + USER_STACK_MAX, "wire size");
+
+/* The registers of the user code of a task that sleeps at the end of the window, behind its struct
+ * record_stack from the iterator; user code reads its memory. */
+struct record_registers {
+	struct record_head head;
+	__u32 number;
+	__u32 pid, tid;
+	__u32 pad;
+	__u64 registers[USER_REGISTERS_MAX];
+};
+_Static_assert(sizeof(struct record_registers) == 32 + 33 * 8, "wire size");
 
 /*
  * RECORD_INTERRUPTS: interrupt handlers took `ns` from the present run of the task of the id, the

@@ -12,6 +12,7 @@
 #include "sched_clock.bpf.h"
 #include "target.bpf.h"
 #include "task_record.bpf.h"
+#include "user_registers.bpf.h"
 
 /* Returns 1 if the record found space; its clock is then in the CPU's state. Else it can be tried
  * again. */
@@ -118,20 +119,36 @@ static __always_inline __u16 call_of_sleep(struct task_struct *task, __u64 *obje
 	return call;
 }
 
-/* The kernel stack of a task that sleeps, after its record, if it does all the time. */
+/* The registers of the user code of a task that sleeps, after its stack. */
+static __noinline int put_user(struct seq_file *seq, struct task_struct *task, __u32 number)
+{
+	struct record_registers record = {};
+
+	record.head.kind = RECORD_REGISTERS;
+	record.number = number;
+	record.pid = task->tgid;
+	record.tid = task->pid;
+	put_registers(record.registers, user_registers(task));
+	bpf_seq_write(seq, &record, sizeof(record));
+	return 0;
+}
+
+/* The kernel stack of a task that sleeps, after its record, if it does all the time. Returns the
+ * number for its user code, or 0. */
 static __noinline int put_stack(struct seq_file *seq, struct task_struct *task,
 				struct task_state *task_state)
 {
 	__u64 slept = *(const volatile __u64 *)&task_state->slept;
 	struct record_stack record = {};
-	long bytes;
+	long bytes = 0;
 
 	if (!task_state->id || !slept || kernel_on_cpu(task))
 		return 0;
-	bytes = bpf_get_task_stack(task, record.kernel, sizeof(record.kernel), 0);
+	if (settings.stack_parts & STACK_OF_KERNEL)
+		bytes = bpf_get_task_stack(task, record.kernel, sizeof(record.kernel), 0);
 	barrier();
-	if (bytes <= 0 || *(const volatile __u64 *)&task_state->slept != slept ||
-	    kernel_on_cpu(task))
+	if (bytes < 0 || (!bytes && !(settings.stack_parts & STACK_OF_USER)) ||
+	    *(const volatile __u64 *)&task_state->slept != slept || kernel_on_cpu(task))
 		return 0;
 	record.head.clock = slept;
 	record.head.kind = RECORD_STACK;
@@ -139,8 +156,10 @@ static __noinline int put_stack(struct seq_file *seq, struct task_struct *task,
 	record.head.id = task_state->id;
 	record.tid = task->pid;
 	record.nkernel = (__u64)bytes / sizeof(record.kernel[0]);
+	if (settings.stack_parts & STACK_OF_USER)
+		record.number = user_stack_number(task);
 	bpf_seq_write(seq, &record, sizeof(record));
-	return 0;
+	return (int)record.number;
 }
 
 /* The priority of a task that is recorded, after its record. */
@@ -163,7 +182,7 @@ int iterate_tasks(struct bpf_iter__task *ctx)
 	struct task_struct *task = ctx->task;
 	struct record_iterated record = {};
 	struct task_state *task_state;
-	__u32 state;
+	__u32 state, number = 0;
 
 	recorder = bpf_get_current_task_btf()->tgid; /* which reads this iterator */
 	if (!task || task->exit_state)		     /* a zombie never runs again */
@@ -189,7 +208,9 @@ int iterate_tasks(struct bpf_iter__task *ctx)
 	record.call = call_of_sleep(task, &record.object);
 	bpf_seq_write(ctx->meta->seq, &record, sizeof(record));
 	if (settings.stack_ns && task_state && !iterator_marks)
-		put_stack(ctx->meta->seq, task, task_state);
+		number = (__u32)put_stack(ctx->meta->seq, task, task_state);
+	if (settings.stack_parts & STACK_OF_USER && number)
+		put_user(ctx->meta->seq, task, number);
 	if (settings.priority_words && task_state && iterator_marks)
 		put_priority(ctx->meta->seq, task, task_state);
 	return 0;

@@ -12,6 +12,7 @@
 #define BPF_STACK_H
 
 #include "emit.bpf.h"
+#include "user_stack.bpf.h"
 
 #define STACKS_PER_SECOND 1000
 #define STACKS_PER_TASK	  20
@@ -37,12 +38,14 @@ static __always_inline bool stack_permitted(struct task_state *task_state)
 	return true;
 }
 
-/* The task slept from `slept` to `woken`, ns; the time before the window does not count. */
+/* The task slept from `slept` to `woken`, ns; the time before the window does not count. Returns
+ * the number for user_stack_ask(), or 0. */
 static __noinline int stack_send(struct cpu_state *cpu, struct task_state *task_state,
 				 struct task_struct *task, __u64 slept, __u64 woken)
 {
 	__u64 begin = *(volatile __u64 *)&window_begin;
 	struct record_stack *record;
+	__u32 number = 0;
 	long bytes;
 
 	if (slept < begin)
@@ -58,7 +61,9 @@ static __noinline int stack_send(struct cpu_state *cpu, struct task_state *task_
 	record = emit_begin(cpu, RECORD_STACK, EVENT_OTHER, sizeof(*record));
 	if (!record)
 		return 0;
-	bytes = bpf_get_task_stack(task, record->kernel, sizeof(record->kernel), 0);
+	bytes = 0;
+	if (settings.stack_parts & STACK_OF_KERNEL)
+		bytes = bpf_get_task_stack(task, record->kernel, sizeof(record->kernel), 0);
 	if (bytes < 0)
 		bytes = 0;
 	record->head.flags = bytes == sizeof(record->kernel) ? STACK_CUT : 0;
@@ -66,8 +71,12 @@ static __noinline int stack_send(struct cpu_state *cpu, struct task_state *task_
 	record->head.id = task_state->id;
 	record->tid = task->pid;
 	record->nkernel = (__u64)bytes / sizeof(record->kernel[0]);
+	record->number = 0;
+	record->pad = 0;
+	if (settings.stack_parts & STACK_OF_USER)
+		record->number = number = user_stack_number(task);
 	emit_end(cpu);
-	return 0;
+	return (int)number;
 }
 
 #endif

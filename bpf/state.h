@@ -187,6 +187,11 @@ struct probe_values {
 #define PREEMPT_ENABLE_CALL    0x7e550004 /* bpf_preempt_enable */
 #define TASK_FIND_CALL	       0x7e550005 /* bpf_task_from_vpid (6.14), or bpf_task_from_pid (6.2) */
 #define TASK_RELEASE_CALL      0x7e550006 /* bpf_task_release */
+#define TASK_WORK_CALL	       0x7e550007 /* bpf_task_work_schedule_resume (6.18) */
+
+/* settings.stack_parts */
+#define STACK_OF_KERNEL 1u
+#define STACK_OF_USER	2u
 
 enum locks { LOCKS_NONE, LOCKS_BY_PID, LOCKS_BY_VPID }; /* the function of TASK_FIND_CALL */
 
@@ -217,7 +222,7 @@ struct settings {
 	__u32 preempt_calls;	      /* the kernel has the functions of PREEMPT_*_CALL */
 	__u32 several;		      /* a site has PROBE_FROM_SEVERAL */
 	__u32 priority_words;	      /* of a set of CPUs (--why=prio); 0: no priorities */
-	__u32 pad;
+	__u32 stack_parts;	      /* STACK_OF_*: what a stack has, with stack_ns */
 	__u64 sample_seed;
 	__u64 stack_ns;	 /* stacks of sleeps of this length or longer (--why=stack); 0: none */
 	__u64 ring_mask; /* bytes of a ring - 1 */

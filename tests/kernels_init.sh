@@ -196,6 +196,15 @@ else
 	command="sleepers -n 2 -s 50"
 	must "clocks of wake-ups from tracepoints" tracepoint slept ovni-bpf --wakeup-clock=tracepoint
 	must "kernel stacks of long sleeps (\`--why=stack\`)" stacks stacked ovni-bpf --why=stack
+	options=
+	if record user-stacks ovni-bpf --why=stack=both; then
+		stacked user-stacks && cell "stacks of user code (\`--why=stack=both\`)" yes
+	else
+		case $result in
+		*"stacks of user code need Linux 6.18 or newer"*) cell "stacks of user code (\`--why=stack=both\`)" "needs 6.18" ;;
+		*) wrong "another refusal: $result" ;;
+		esac
+	fi
 	command="sleepers -n 2 -s 50"
 	must "summary mode" summary summed ovni-bpf --mode summary
 	must "summary mode of the whole machine" sums any ovni-bpf --mode summary -a

@@ -34,9 +34,11 @@ typedef _Bool bool;
 #define BPF_MAP_TYPE_PERCPU_ARRAY  6
 #define BPF_MAP_TYPE_ARRAY_OF_MAPS 12
 #define BPF_MAP_TYPE_QUEUE	   22
+#define BPF_MAP_TYPE_RINGBUF	   27
 #define BPF_MAP_TYPE_TASK_STORAGE  29
 
 #define BPF_F_NO_PREALLOC (1u << 0)
+#define BPF_RB_NO_WAKEUP  (1u << 0)
 #define BPF_F_MMAPABLE	  (1u << 10)
 
 #define BPF_LOCAL_STORAGE_GET_F_CREATE (1u << 0)
@@ -81,6 +83,16 @@ struct css_set {
 
 /* x86 */
 struct pt_regs {
+	unsigned long r15;
+	unsigned long r14;
+	unsigned long r13;
+	unsigned long r12;
+	unsigned long bp;
+	unsigned long r11;
+	unsigned long r10;
+	unsigned long r9;
+	unsigned long r8;
+	unsigned long cx;
 	unsigned long bx;
 	unsigned long ax;
 	unsigned long dx;

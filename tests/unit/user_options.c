@@ -128,13 +128,12 @@ static const struct {
 	 "--why: call, lock, prio, stack and irq need --mode full and switch among --events"},
 	{"-a --events fork --why=lock",
 	 "--why: call, lock, prio, stack and irq need --mode full and switch among --events"},
-	{"-a --why=stack=user", "--why stack=user: this version records no stacks of user code"},
-	{"-a --why=lock,stack=both,2ms",
-	 "this version records no stacks of user code: give stack=kernel"},
+	{"-a --why=stack=code", "'stack=code' is none of call, lock, none, prio, irq, stack, "
+				"stack=kernel, stack=user, stack=both"},
 	{"-a --why=stack,99us", "--why stack,99us: the shortest time is 100us"},
 	{"-a --why=1ms", "'1ms' is none of call, lock, none, prio, irq, stack, stack=kernel"},
-	{"-a --why=stack,1ms,2ms",
-	 "'2ms' is none of call, lock, none, prio, irq, stack, stack=kernel and no time"},
+	{"-a --why=stack,1ms,2ms", "'2ms' is none of call, lock, none, prio, irq, stack, "
+				   "stack=kernel, stack=user, stack=both and no time"},
 	{"-a --why=stack,", "'' is none of call"},
 	{"-a --why=io",
 	 "--why io: 'io' is none of call, lock, none, prio, irq, stack, stack=kernel"},
@@ -256,6 +255,17 @@ static void every_option_reaches_its_place(void **state)
 	accepted(&o, "-a --why=lock,stack=kernel,100us");
 	assert_int_equal(o.why, WHY_LOCK);
 	assert_int_equal(o.stack_ns, 100000);
+	options_free(&o);
+	accepted(&o, "-a --why=stack=user");
+	assert_int_equal(o.stack_parts, STACK_OF_USER);
+	assert_int_equal(o.stack_ns, 1000000);
+	options_free(&o);
+	accepted(&o, "-a --why=lock,stack=both,2ms");
+	assert_int_equal(o.why, WHY_LOCK);
+	assert_int_equal(o.stack_parts, STACK_OF_USER | STACK_OF_KERNEL);
+	options_free(&o);
+	accepted(&o, "-a --why=call");
+	assert_int_equal(o.stack_parts, 0);
 	options_free(&o);
 	accepted(&o, "-a --why=stack,2s,lock");
 	assert_int_equal(o.why, WHY_LOCK);

@@ -100,7 +100,7 @@ static int parse_events(const struct cli_option *option, const char *text, void 
 static int parse_why(const struct cli_option *option, const char *text, void *to)
 {
 	struct options *o = to;
-	bool stacks = false;
+	unsigned parts = 0;
 
 	o->why = WHY_NONE;
 	o->stack_ns = 0;
@@ -111,12 +111,12 @@ static int parse_why(const struct cli_option *option, const char *text, void *to
 		char word[32];
 
 		snprintf(word, sizeof(word), "%.*s", (int)len, at);
-		if (!strcmp(word, "stack=user") || !strcmp(word, "stack=both"))
-			return cli_refuse(option, text,
-					  "this version records no stacks of user code: give "
-					  "stack=kernel");
 		if (!strcmp(word, "stack") || !strcmp(word, "stack=kernel"))
-			stacks = true;
+			parts = STACK_OF_KERNEL;
+		else if (!strcmp(word, "stack=user"))
+			parts = STACK_OF_USER;
+		else if (!strcmp(word, "stack=both"))
+			parts = STACK_OF_KERNEL | STACK_OF_USER;
 		else if (!strcmp(word, "irq"))
 			o->irq = true;
 		else if (!strcmp(word, "lock"))
@@ -126,18 +126,19 @@ static int parse_why(const struct cli_option *option, const char *text, void *to
 		else if (!strcmp(word, "call"))
 			o->why = o->why == WHY_LOCK ? WHY_LOCK : WHY_CALL;
 		else if (strcmp(word, "none") != 0 &&
-			 (!stacks || o->stack_ns || units_parse_time(word, &o->stack_ns)))
+			 (!parts || o->stack_ns || units_parse_time(word, &o->stack_ns)))
 			return cli_refuse(option, text,
 					  "'%s' is none of call, lock, none, prio, irq, stack, "
-					  "stack=kernel%s",
-					  word, stacks ? " and no time, as in 100us" : "");
+					  "stack=kernel, stack=user, stack=both%s",
+					  word, parts ? " and no time, as in 100us" : "");
 		at += len;
 		if (!*at)
 			break;
 	}
-	if (o->why == WHY_NONE && (stacks || o->irq || o->priorities))
+	if (o->why == WHY_NONE && (parts || o->irq || o->priorities))
 		o->why = WHY_CALL;
-	if (!stacks)
+	o->stack_parts = parts;
+	if (!parts)
 		return 0;
 	if (!o->stack_ns)
 		o->stack_ns = OPTIONS_STACK_NS;
@@ -461,8 +462,9 @@ static const struct cli_option table[] = {
 	{"why", 0, NULL, parse_why, 0,
 	 "call (default): record the system call in which a thread sleeps; lock: also the owner of the "
 	 "lock that it waits for; stack: also the kernel stack of sleeps of 1 ms or more, stack,100us of "
-	 "100 us or more; lock,stack: both; irq: also the time that interrupts take from each run; prio: "
-	 "also priorities, and the CPUs on which a thread may run; none: nothing",
+	 "100 us or more, stack=both: of the program, too, stack=user: of it alone; lock,stack: both; irq: "
+	 "also the time that interrupts take from each run; prio: also priorities, and the CPUs on which a "
+	 "thread may run; none: nothing",
 	 .choices = whys, .holds = why_fits,
 	 .rule = "call, lock, prio, stack and irq need --mode full and switch among --events"},
 	{"wakeup-clock", 0, NULL, cli_choice, TO(wakeup_tracepoint),

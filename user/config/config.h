@@ -102,6 +102,7 @@ struct options {
 	uint64_t keep;		    /* --keep; 0: all */
 	enum why why;		    /* --why */
 	bool irq;		    /* the time of interrupt handlers (--why=irq) */
+	unsigned stack_parts;	    /* STACK_OF_*: what they have */
 	uint64_t stack_ns;	    /* stacks of sleeps of this length or longer; 0: none */
 	bool priorities;	    /* --why=prio */
 	unsigned wakeup_tracepoint; /* --wakeup-clock: 0 scheduler, 1 tracepoint */

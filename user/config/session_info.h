@@ -48,6 +48,7 @@ struct cpu_event_counts {
 };
 
 struct kernel_symbols;
+struct user_stacks;
 
 struct session_info {
 	/* Before threads_new(). */
@@ -69,6 +70,7 @@ struct session_info {
 	bool priorities;	 /* threads have priorities (--why=prio) */
 	uint64_t stack_ns; /* sleeps of this length or longer have stacks (--why=stack); 0: none */
 	const struct kernel_symbols *symbols; /* NULL: the kernel shows none */
+	struct user_stacks *user_stacks;      /* NULL: stacks have no frames of user code */
 	bool throttled_partly;	  /* a wait that a CPU quota prolongs counts as preempted (6) */
 	bool idle_known;	  /* the account tells idle CPUs from other threads */
 	const char *wakeup_clock; /* "scheduler", "tracepoint"; NULL: no wake-ups are recorded */

@@ -108,6 +108,7 @@ static int set_constants(struct bpf_load *bpf, const struct options *options)
 		.locks = bpf->locks,
 		.stack_ns = bpf->stack_ns,
 		.priority_words = bpf->priority_words,
+		.stack_parts = bpf->stack_parts,
 		.hidden_pid = options->self ? 0 : (__u32)getpid(),
 		.pid_namespace = pid_namespace(),
 		.max_rate = options->max_rate,
@@ -221,6 +222,10 @@ static int size_maps(struct bpf_load *bpf, const struct options *options, size_t
 		skeleton->maps.dead,
 		skeleton->maps.dead_sums,
 	};
+	struct bpf_map *const of_user_stacks[] = {
+		skeleton->maps.user_stack_slots,
+		skeleton->maps.user_stack_ring,
+	};
 	int fd, err;
 
 	bpf_map__set_max_entries(skeleton->maps.cpus, bpf->npossible);
@@ -240,6 +245,11 @@ static int size_maps(struct bpf_load *bpf, const struct options *options, size_t
 	}
 	for (size_t i = 0; i < sizeof(of_summary) / sizeof(of_summary[0]); i++) {
 		err = bpf_map__set_autocreate(of_summary[i], false);
+		if (err)
+			return explain_load(err);
+	}
+	for (size_t i = 0; !(bpf->stack_parts & STACK_OF_USER) && i < 2; i++) {
+		err = bpf_map__set_autocreate(of_user_stacks[i], false);
 		if (err)
 			return explain_load(err);
 	}
@@ -552,6 +562,11 @@ int bpf_load_close_window(struct bpf_load *bpf, uint64_t *clock)
 uint32_t bpf_load_in_target(const struct bpf_load *bpf)
 {
 	return __atomic_load_n(&bpf->skeleton->bss->in_target, __ATOMIC_ACQUIRE);
+}
+
+uint32_t bpf_load_user_stacks(const struct bpf_load *bpf)
+{
+	return __atomic_load_n(&bpf->skeleton->bss->user_stacks_asked, __ATOMIC_ACQUIRE);
 }
 
 static int program_info(const struct bpf_program *program, struct bpf_prog_info *info)

@@ -50,6 +50,7 @@ struct bpf_load {
 	uint64_t stack_ns;	 /* kernel stacks of sleeps of this length or longer; 0: none */
 	bool irq;		 /* the time of interrupt handlers is recorded */
 	uint32_t priority_words; /* of sets of CPUs (--why=prio); 0: no priorities are recorded */
+	unsigned stack_parts;	 /* STACK_OF_*: what they have */
 	bool throttled_partly;	 /* a wait that begins as preempted stays so */
 	bool preempt_calls;	 /* a program may keep its CPU (bpf_preempt_disable) */
 	bool find_stack;	 /* the memory that a stack is in can be looked up */
@@ -99,6 +100,9 @@ int bpf_load_close_window(struct bpf_load *bpf, uint64_t *clock)
 
 /* Members that are alive (not counted with -a). */
 uint32_t bpf_load_in_target(const struct bpf_load *bpf);
+
+/* Stacks of user code that were asked for; only with STACK_OF_USER. */
+uint32_t bpf_load_user_stacks(const struct bpf_load *bpf);
 
 /* How often the kernel has skipped a program that interrupted itself. */
 uint64_t bpf_load_missed(const struct bpf_load *bpf);

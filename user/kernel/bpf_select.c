@@ -217,6 +217,14 @@ static void call_kernel_function(struct bpf_program *program, const struct btf *
 	}
 }
 
+/* The kernel's function that has a task run a program on its way to user code; NULL: none. */
+static const char *task_work_function(const struct btf *btf)
+{
+	static const char *const name = "bpf_task_work_schedule_resume_impl";
+
+	return btf__find_by_name_kind(btf, name, BTF_KIND_FUNC) >= 0 ? name : NULL;
+}
+
 /* For kernel_preempt_disable() and _enable(), and for the owners of locks, in a program. */
 static void call_kernel_functions(const struct bpf_load *bpf, const char *name,
 				  const struct btf *btf)
@@ -233,6 +241,8 @@ static void call_kernel_functions(const struct bpf_load *bpf, const char *name,
 								 : "bpf_task_from_pid");
 		call_kernel_function(program, btf, TASK_RELEASE_CALL, "bpf_task_release");
 	}
+	if (bpf->stack_parts & STACK_OF_USER)
+		call_kernel_function(program, btf, TASK_WORK_CALL, task_work_function(btf));
 }
 
 /* Selects the programs of the probes, with their attach types. */
@@ -267,6 +277,18 @@ static int choose_probes(struct bpf_load *bpf, const struct btf *btf)
 	}
 	bpf->find_stack = has_enum_value(btf, "bpf_func_id", "BPF_FUNC_find_vma");
 	return 0;
+}
+
+/* What the stacks of long sleeps have. 0, or -errno after one message. */
+static int choose_stacks(struct bpf_load *bpf, const struct options *options, const struct btf *btf)
+{
+	bpf->stack_parts = bpf->stack_ns ? options->stack_parts : 0;
+	if (!(bpf->stack_parts & STACK_OF_USER) || task_work_function(btf))
+		return 0;
+	log_error("--why=stack=%s: stacks of user code need Linux 6.18 or newer "
+		  "(bpf_task_work_schedule_resume); --why=stack=kernel does not",
+		  bpf->stack_parts & STACK_OF_KERNEL ? "both" : "user");
+	return -EOPNOTSUPP;
 }
 
 /* Does the scheduler add up how long each task has waited for a CPU? */
@@ -494,6 +516,9 @@ int programs_choose(struct bpf_load *bpf, const struct options *options)
 			 "time is not recorded");
 		bpf->irq = false;
 	}
+	err = choose_stacks(bpf, options, btf);
+	if (err)
+		goto out;
 	can |= bpf->stack_ns ? CAN_STACKS : 0;
 	bpf->priority_words = options->priorities ? priority_words() : 0;
 	bpf->lazy_summary = can & CAN_LAZY;

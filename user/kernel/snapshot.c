@@ -52,15 +52,17 @@ static int check_marks(const struct bpf_load *bpf)
 /* Divides what the iterator has written, whole records of some kinds. */
 static int divide(struct bytes *records, struct snapshot_tasks *tasks)
 {
-	struct bytes stacks = {0}, priorities = {0};
+	struct bytes stacks = {0}, registers = {0}, priorities = {0};
 	size_t at = 0, to = 0;
 
 	while (at + sizeof(struct record_head) <= records->size) {
 		const struct record_head *head = (const void *)(records->data + at);
-		struct bytes *of = head->kind == RECORD_STACK	   ? &stacks
-				   : head->kind == RECORD_PRIORITY ? &priorities
-								   : NULL;
+		struct bytes *of = head->kind == RECORD_STACK	    ? &stacks
+				   : head->kind == RECORD_REGISTERS ? &registers
+				   : head->kind == RECORD_PRIORITY  ? &priorities
+								    : NULL;
 		size_t size = of == &stacks	  ? sizeof(*tasks->stacks)
+			      : of == &registers  ? sizeof(*tasks->registers)
 			      : of == &priorities ? sizeof(*tasks->priorities)
 						  : sizeof(*tasks->tasks);
 
@@ -78,9 +80,11 @@ static int divide(struct bytes *records, struct snapshot_tasks *tasks)
 	tasks->ntasks = to / sizeof(*tasks->tasks);
 	tasks->stacks = (void *)stacks.data;
 	tasks->nstacks = stacks.size / sizeof(*tasks->stacks);
+	tasks->registers = (void *)registers.data;
+	tasks->nregisters = registers.size / sizeof(*tasks->registers);
 	tasks->priorities = (void *)priorities.data;
 	tasks->npriorities = priorities.size / sizeof(*tasks->priorities);
-	if (stacks.failed || priorities.failed)
+	if (stacks.failed || registers.failed || priorities.failed)
 		return -ENOMEM;
 	return at == records->size ? 0 : -EBADMSG;
 }
@@ -131,5 +135,6 @@ void snapshot_tasks_free(struct snapshot_tasks *tasks)
 	free(tasks->tasks);
 	free(tasks->stacks);
 	free(tasks->priorities);
+	free(tasks->registers);
 	*tasks = (struct snapshot_tasks){0};
 }

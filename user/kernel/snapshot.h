@@ -31,6 +31,8 @@ struct snapshot_tasks {
 	struct record_priority
 		*priorities; /* of the tasks that are recorded: npriorities of them */
 	size_t npriorities;
+	struct record_registers *registers; /* of their user code: nregisters of them */
+	size_t nregisters;
 };
 
 /* Reads all tasks; with `mark`, marks those in the target first. 0, or -errno after one message.

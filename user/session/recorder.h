@@ -36,6 +36,8 @@
 
 struct control;
 struct kernel_symbols;
+struct user_stack_ring;
+struct user_stacks;
 
 /* The programs beside ovni-bpf that look at a trace. */
 #define EMULATOR "ovni-emu"
@@ -62,7 +64,9 @@ struct recorder {
 	uint64_t *trigger_sites;
 	struct bpf_load bpf;
 	struct rings *rings;
-	struct kernel_symbols *symbols; /* for stacks; NULL: none */
+	struct kernel_symbols *symbols;		 /* for stacks; NULL: none */
+	struct user_stack_ring *user_stack_ring; /* NULL: no stacks of user code */
+	struct user_stacks *user_stacks;
 	struct output_dir output;
 	struct sink sink;
 	struct event_counts counts;

@@ -18,6 +18,8 @@
 #include "user/control/control.h"
 #include "user/host/clock.h"
 #include "user/host/kernel_symbols.h"
+#include "user/kernel/user_stack_ring.h"
+#include "user/stacks/user_stacks.h"
 #include "user/kernel/rings.h"
 #include "user/session/recorder.h"
 #include "user/sink/finalizer.h"
@@ -431,6 +433,12 @@ static void summarize(struct recorder *r)
 	r->end.without_cpu_ns = r->drain.delay.without_cpu_ns;
 	r->end.stolen_ns = stolen(r);
 	r->end.overview = wants_overview(r);
+	if (r->user_stacks) {
+		uint64_t known = user_stacks_known(r->user_stacks);
+		uint32_t asked = bpf_load_user_stacks(&r->bpf);
+
+		r->end.user_stacks_unknown = asked > known ? asked - known : 0;
+	}
 }
 
 static void report(struct recorder *r)
@@ -462,6 +470,8 @@ static void close_all(struct recorder *r)
 	stats_close(&r->stats);
 	snapshot_tasks_free(&r->tasks);
 	rings_close(r->rings);
+	user_stacks_stop(r->user_stacks);
+	user_stack_ring_close(r->user_stack_ring);
 	bpf_load_close(&r->bpf);
 	kernel_symbols_free(r->symbols);
 	probes_close(&r->probes);

@@ -17,6 +17,8 @@
 #include "user/control/control.h"
 #include "user/host/clock.h"
 #include "user/host/kernel_symbols.h"
+#include "user/kernel/user_stack_ring.h"
+#include "user/stacks/user_stacks.h"
 #include "user/host/read_file.h"
 #include "user/kernel/rings.h"
 #include "user/probes/attach.h"
@@ -138,8 +140,13 @@ enum status recorder_prepare(struct recorder *r)
 	if (bpf_load_open(&r->bpf, o, &r->topology, r->rings, o->pids, o->npids, r->probes.attach,
 			  r->probes.sites.count))
 		return STATUS_FAILED;
-	if (r->bpf.stack_ns)
+	if (r->bpf.stack_parts & STACK_OF_KERNEL)
 		read_symbols(r);
+	if (r->bpf.stack_parts & STACK_OF_USER) {
+		r->user_stack_ring = user_stack_ring_open(&r->bpf);
+		if (!r->user_stack_ring)
+			return STATUS_FAILED;
+	}
 	return STATUS_COMPLETE;
 }
 
@@ -176,8 +183,12 @@ int recorder_print_plan(const struct recorder *r)
 	printf("system calls of sleeps are recorded: %s\n", r->bpf.calls ? "yes" : "no");
 	printf("owners of locks are recorded: %s\n", r->bpf.locks ? "yes" : "no");
 	if (r->bpf.stack_ns)
-		printf("kernel stacks are recorded of sleeps from: %.6g ms%s\n",
-		       (double)r->bpf.stack_ns / 1e6, r->symbols ? "" : ", without names");
+		printf("%s recorded of sleeps from: %.6g ms%s\n",
+		       r->bpf.stack_parts == STACK_OF_KERNEL ? "kernel stacks are"
+		       : r->bpf.stack_parts == STACK_OF_USER ? "stacks of user code are"
+							     : "kernel and user stacks are",
+		       (double)r->bpf.stack_ns / 1e6,
+		       r->symbols || r->bpf.stack_parts == STACK_OF_USER ? "" : ", without names");
 	printf("interrupts are recorded as wakers: %s\n", r->bpf.interrupts_unknown ? "no" : "yes");
 	printf("the programs are loaded; nothing is recorded (--dry-run)\n");
 	return flush_stdout();
@@ -294,6 +305,7 @@ static int open_sink(struct recorder *r)
 		.priorities = r->bpf.priority_words > 0,
 		.stack_ns = r->bpf.stack_ns,
 		.symbols = r->symbols,
+		.user_stacks = r->user_stacks,
 		.throttled_partly = r->bpf.throttled_partly,
 		.idle_known = !options_some_threads(o),
 		.boot_id = r->boot_id[0] ? r->boot_id : NULL,
@@ -383,8 +395,15 @@ static int start_command(struct recorder *r)
 
 static int start_drain(struct recorder *r)
 {
-	int err = open_sink(r);
+	int err;
 
+	if (r->user_stack_ring) {
+		r->user_stacks =
+			user_stacks_start("/proc", user_stack_ring_poll, r->user_stack_ring);
+		if (!r->user_stacks)
+			return -ENOMEM;
+	}
+	err = open_sink(r);
 	if (err)
 		return err;
 	r->drain.tasks = &r->tasks;

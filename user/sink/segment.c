@@ -19,6 +19,7 @@
 #include "trace/base/log.h"
 #include "trace/ovni/write_lock.h"
 #include "user/writer/writer.h"
+#include "user/stacks/user_stacks.h"
 
 static int make_directory(struct segment *segment)
 {
@@ -163,6 +164,8 @@ int segment_finish(struct segment *segment, const struct event_counts *counts,
 	const struct timeline_counts *made;
 	int err = segment_add_tasks(segment->timeline, tasks), failed, unknown = 0;
 
+	for (size_t i = 0; segment->info.user_stacks && tasks && i < tasks->nregisters; i++)
+		user_stacks_sleeper(segment->info.user_stacks, &tasks->registers[i]);
 	if (!err)
 		err = add_open_gaps(segment, counts);
 	if (segment->from && segment->to)

@@ -254,6 +254,11 @@ void summary_report(const struct summary_end *end)
 			   "thread (a longer time takes fewer: --why=stack,10ms)",
 			   end->counts->stacks_left_out,
 			   plural(end->counts->stacks_left_out, "", "s"));
+	if (end->user_stacks_unknown)
+		log_report("%" PRIu64 " stack%s no frames of user code: the process had ended or "
+			   "may not be read, or its program was replaced (exec)",
+			   end->user_stacks_unknown,
+			   plural(end->user_stacks_unknown, " has", "s have"));
 	if (!end->overview || end->verbose)
 		summary_times(end);
 	if (end->sum.repairs)

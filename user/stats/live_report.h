@@ -63,8 +63,9 @@ struct summary_end {
 	 * which the recorder waited for a CPU; and the stolen time of all CPUs. ns; 0: none, or
 	 * not known. */
 	uint64_t unread_ns, without_cpu_ns, stolen_ns;
-	const struct stats_run *run; /* sums of the times; NULL: not known */
-	const struct cost *cost;     /* of the recorder */
+	uint64_t user_stacks_unknown; /* stacks whose frames of user code are not known */
+	const struct stats_run *run;  /* sums of the times; NULL: not known */
+	const struct cost *cost;      /* of the recorder */
 	bool command; /* there was one; its status is from wait(), -1: it still runs */
 	int command_status;
 	const char *trace; /* the newest one that is complete; NULL: none */

@@ -370,11 +370,18 @@ static void put_realtime(struct json *session, const struct session *s)
 static void put_stacks(struct json *session, const struct session *s)
 {
 	struct json *stacks = json_put_object(session, "stacks");
+	uint64_t unknown;
 
 	json_put_u64(stacks, "limit_ns", s->info->stack_ns);
 	json_put_bool(stacks, "names", s->info->symbols != NULL);
+	if (s->info->user_stacks)
+		json_put_bool(stacks, "user", true);
 	if (!s->closed || !s->stacks)
 		return;
+	if (s->info->user_stacks) {
+		json_put_u64(stacks, "user_sleeps", sleep_stacks_user(s->stacks, &unknown));
+		json_put_u64(stacks, "user_unknown", unknown);
+	}
 	json_put_u64(stacks, "sleeps", s->counts.stacks);
 	json_put_u64(stacks, "different", sleep_stacks_different(s->stacks));
 	if (s->info->stacks_left_out != SESSION_UNKNOWN)

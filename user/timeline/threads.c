@@ -54,7 +54,7 @@ struct threads *threads_new(struct writer *writer, const struct session_info *in
 	if (info->proc && process_numbers_are_ours(info->proc))
 		threads->proc = info->proc;
 	if (info->stack_ns) {
-		threads->sleep_stacks = sleep_stacks_new(info->symbols);
+		threads->sleep_stacks = sleep_stacks_new(info->symbols, info->user_stacks);
 		threads->session.stacks = threads->sleep_stacks;
 		if (!threads->sleep_stacks)
 			goto fail;
@@ -709,6 +709,8 @@ int threads_finish(struct threads *threads, const struct session *session)
 	threads->session.stacks = threads->sleep_stacks;
 	if (err)
 		return err;
+	if (threads->sleep_stacks)
+		sleep_stacks_settle(threads->sleep_stacks);
 	threads->session.names = &threads->names;
 	threads->session.streams = 0;
 	for (size_t i = 0; i < threads->nstreams; i++)
