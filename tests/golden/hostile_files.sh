@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Untrusted traces: each file, and each directory, of a trace is in turn a link (to a secret, to
-# /dev/zero, to a good copy outside, to nothing), a FIFO, a device, a socket, a directory, empty, or of 2 TiB.
+# /dev/zero, to a good copy outside, to nothing), a FIFO, a device, a socket, a directory, empty, of 2 TiB, or followed by a hole of 1 TiB.
 # Every program that reads it ends within seconds with status 1 or 3 and a sentence, shows nothing of
 # the secret, writes little, and leaves the file and the secret alone. A path that the user names may be a link.
 # Where the kernel refuses openat2(), as old filters of containers do, nothing is followed either.
@@ -13,6 +13,7 @@ bins, make, vectors, top = sys.argv[1:]
 SECRET = "root:$6$Pxq7SecretOfTheHost:19000:0:99999:7:::"
 MOST = 8 << 20       # bytes that one run may write
 EMPTY = b"is empty", b"this is not JSON", b"shorter than", b"the file ends", b"not inside the file", b"not finished"
+ZEROS = b"zeros", b"do not fit", b"whole", b"too large", b"bytes cut"
 SECONDS = 20         # that one run may take, on a busy machine; it takes milliseconds
 wrong = []
 libc = ctypes.CDLL(None)
@@ -137,7 +138,7 @@ def plant(kind, path, good):
     """Makes `path`, whose good copy is at `good`, hostile. False: that needs root."""
     if os.path.isdir(path):
         shutil.rmtree(path)
-    elif kind != "huge":
+    elif kind not in ("huge", "sparse"):
         os.unlink(path)
     if kind == "secret":
         os.symlink(top + "/secret", path)
@@ -164,6 +165,8 @@ def plant(kind, path, good):
         os.mkdir(path)
     elif kind == "huge":
         os.truncate(path, 2 << 40)
+    elif kind == "sparse":
+        os.truncate(path, 1 << 40)  # the limit: zeros behind the good bytes, which take no place on the disk
     return True
 
 
@@ -194,7 +197,7 @@ def attempt(number, words, source, refused, kind, name, openat2=0):
         wrong.append(what + ": does not end")
     elif status not in (0, 1, 3) or (refused and status == 0):
         wrong.append("%s: status %d\n%s" % (what, status, said[-300:].decode(errors="replace")))
-    elif refused and not any(w in said for w in (b"link", b"regular", b"TiB", b"MiB", b"GiB") + EMPTY * (kind == "empty")):
+    elif refused and not any(w in said for w in (b"link", b"regular", b"TiB", b"MiB", b"GiB") + EMPTY * (kind == "empty") + ZEROS * (kind == "sparse")):
         wrong.append("%s: no reason given\n%s" % (what, said[-300:].decode(errors="replace")))
     elif said.count(b"error: ") > 2 + refused:
         wrong.append("%s: several sentences\n%s" % (what, said[-900:].decode(errors="replace")))
@@ -214,9 +217,12 @@ def attempts():
         for at, folders, names in os.walk(folder):
             for name in sorted(names):
                 refused = any(fnmatch.fnmatch(name, m) for m in must.split())
-                for kind in ("secret", "zero", "copy", "dangling", "fifo", "device", "socket", "directory", "empty", "huge"):
+                for kind in ("secret", "zero", "copy", "dangling", "fifo", "device", "socket", "directory", "empty", "huge", "sparse"):
                     # a directory beside a run is another thing, such as the trace made from it
                     must_refuse = refused and (source, kind) != ("loom", "directory")
+                    # what is not needed is not read: events behind the window, durations without an event, statistics of a listing
+                    if kind == "sparse" and ("cut" in words or name == "event_durations.dat" or "dump" in words and name == "run.perf.json"):
+                        must_refuse = False
                     # an empty one is copied as it is, and the output refused
                     if kind == "empty" and name == "clock-offsets.txt" and ("convert" in words or "--repair" in words):
                         must_refuse = False

@@ -62,7 +62,14 @@ static const struct {
 	 0,
 	 -EFBIG,
 	 "jumbo event of more than 2147483647 bytes at byte 8"},
-	{"event_of_zeros", {0}, 12, 1, 0, NULL},
+	{"event_of_zeros", {0}, 12, 0, -EBADMSG, "only zeros instead of an event at byte 8"},
+	{"zeros_behind_an_event",
+	 {0, 'O', 'H', 'e', 1},
+	 24,
+	 1,
+	 -EBADMSG,
+	 "only zeros instead of an event at byte 20"},
+	{"event_without_a_model", {0, 0, 1}, 12, 1, 0, NULL},
 };
 
 static void write_stream(const char *path, const struct kit_bytes *b)
@@ -438,6 +445,8 @@ static void events_without_a_model_are_events(void **state)
 	(void)state;
 	kit_header(&b);
 	memset(kit_room(&b, 120000), 0, 120000);
+	for (size_t at = 0; at < 120000; at += 12)
+		b.data[b.size + at + 2] = 1; /* zeros alone are no event */
 	b.size += 120000;
 	write_stream("zeros", &b);
 	assert_int_equal(stream_open(&s, kit_dir, "zeros"), 0);

@@ -464,7 +464,7 @@ static int copy_events(struct convert *c, const char *path, const uint8_t *start
 	ssize_t n;
 	int err;
 
-	while ((n = event_decode(&ev, at, end)) > 0) {
+	while ((n = event_decode(&ev, at, end)) > 0 && !event_is_zeros(at)) {
 		models[ev.model >> 6] |= 1ull << (ev.model & 63);
 		if (ev.clock < last)
 			c->backwards++;
@@ -478,7 +478,7 @@ static int copy_events(struct convert *c, const char *path, const uint8_t *start
 		at += n;
 	}
 	if (at != end) {
-		log_error("%s: ends inside the event at byte %zu; a conversion would lose it", path,
+		log_error("%s: no whole event at byte %zu; a conversion would lose the rest", path,
 			  (size_t)(at - start));
 		err = -EBADMSG;
 		goto out;

@@ -44,6 +44,8 @@ static inline int mapped_stream_step(struct mapped_stream *stream)
 
 	if (__builtin_expect(n <= 0, 0))
 		return (int)n;
+	if (__builtin_expect(!stream->ev.model && event_is_zeros(stream->at), 0))
+		return -EBADMSG;
 	stream->at += n;
 	return 1;
 }

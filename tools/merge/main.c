@@ -264,7 +264,7 @@ static const char *reason(int err)
 	case -ERANGE:
 		return "its clocks are not in order; run ovni-sort first";
 	case -EBADMSG:
-		return "it ends inside an event; ovni-check --repair can repair it";
+		return "not every event is whole; ovni-check --repair can repair it";
 	case -EEXIST:
 		return "it has kernel events already";
 	default:

@@ -127,7 +127,7 @@ static void event_order_sort(struct event_place *places, size_t n)
 /* Reports an event that is not complete. */
 static void report_cut(const char *path, const struct mapped_stream *stream)
 {
-	log_error("%s: the stream ends inside the event at byte %zu; 'ovni-check --repair' can cut "
+	log_error("%s: there is no whole event at byte %zu; 'ovni-check --repair' can cut "
 		  "it there",
 		  path, (size_t)(stream->at - stream->base));
 }

@@ -58,6 +58,8 @@ static size_t record_size(const struct run_reader *r)
 	return r->form == LOOM_NATURAL48 ? LOOM_NATURAL_SIZE : LOOM_PACKED_SIZE;
 }
 
+#define ZEROS_MOST 1024 /* records */
+
 /* ---- the layout of a file without a header ---- */
 
 enum fit { FITS_NOT, FITS_WITH_EXTENSIONS, FITS };
@@ -545,6 +547,23 @@ static int end(struct run_reader *r)
 	return 0;
 }
 
+/* A file has zeros where it was never written, and a sparse one may have any number of them. One
+ * record may be zeros, not ZEROS_MOST in a row. */
+static bool in_zeros(struct run_reader *r, const uint8_t *at, size_t size)
+{
+	static const uint8_t zeros[LOOM_NATURAL_SIZE];
+	struct loom_place place;
+
+	r->zeros = memcmp(at, zeros, size) ? 0 : r->zeros + 1;
+	if (r->zeros < ZEROS_MOST)
+		return false;
+	place = at_offset(r, r->offset - (ZEROS_MOST - 1) * size);
+	loom_violation_add(r->findings, LOOM_S4, &place, "only zeros instead of records");
+	r->is_damaged = true;
+	r->ended = true;
+	return true;
+}
+
 int run_reader_next(struct run_reader *r, struct loom_record *record)
 {
 	if (r->ended)
@@ -563,6 +582,8 @@ int run_reader_next(struct run_reader *r, struct loom_record *record)
 		if (!at)
 			return end(r);
 		r->offset = inflow_offset(&r->inflow);
+		if (in_zeros(r, at, size))
+			return 0;
 		loom_decode(record, at, r->form == LOOM_NATURAL48);
 		if (r->form == LOOM_NATURAL48 && !loom_padding_is_zero(at)) {
 			if (r->padded++ == 0)

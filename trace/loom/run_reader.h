@@ -41,6 +41,7 @@ struct run_reader {
 	enum loom_form form;
 	uint64_t count;	 /* number of records so far */
 	uint64_t size;	 /* of the file in bytes */
+	unsigned zeros;	 /* records of zeros, up to the present one */
 	bool is_damaged; /* an error was reported: the records are incomplete */
 	bool has_announced;
 	uint64_t announced; /* LTRC: the number of records in the header */

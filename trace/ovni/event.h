@@ -103,6 +103,13 @@ static inline uint16_t get_u16(const uint8_t *at)
 	return v;
 }
 
+/* True if the header at `at`, EVENT_HEADER_SIZE bytes, is all zeros: no event has the model 0. A
+ * file has them where it was never written, and a sparse file may have any number. */
+static inline bool event_is_zeros(const uint8_t *at)
+{
+	return !get_u32(at) && !get_u64(at + 4);
+}
+
 /*
  * Decodes the event at [at, end) into *ev, which points into those bytes. Returns its size in
  * bytes, 0 if at == end, -EBADMSG for an incomplete event, -EFBIG for a jumbo event larger than

@@ -367,6 +367,8 @@ int stream_more(struct stream *stream, ssize_t n)
 	}
 	if (stream->guard && (n == -EBADMSG || (n > 0 && !stream->ev.model)) && has_shrunk(stream))
 		n = -EIO;
+	if (n > 0 && event_is_zeros(stream->at))
+		n = -EBADMSG;
 	if (n < 0) {
 		stream->error = (int)n;
 		stream->ev.size = 0;
@@ -385,6 +387,10 @@ void stream_report(const struct stream *stream)
 
 	switch (stream->error) {
 	case -EBADMSG:
+		if (stream->end - stream->at >= EVENT_HEADER_SIZE && event_is_zeros(stream->at)) {
+			log_error("%s: only zeros instead of an event at byte %llu", path, offset);
+			break;
+		}
 		log_error("%s: stream ends inside an event at byte %llu", path, offset);
 		break;
 	case -EFBIG:

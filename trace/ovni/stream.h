@@ -74,8 +74,9 @@ int stream_more(struct stream *stream, ssize_t n);
 
 /*
  * Steps to the next event. Returns 1 with it in stream->ev; 0 at the end; or -errno without a
- * message: -EBADMSG incomplete event, -EFBIG jumbo event too large, -EIO file shrunk or unreadable,
- * -ESTALE another file in its place, -ENOMEM. After 0 or an error it returns the same again.
+ * message: -EBADMSG incomplete event, or zeros in its place, -EFBIG jumbo event too large, -EIO
+ * file shrunk or unreadable, -ESTALE another file in its place, -ENOMEM. After 0 or an error it
+ * returns the same again.
  */
 static inline int stream_step(struct stream *stream)
 {

@@ -17,17 +17,44 @@
 
 #define CHUNK_BYTES (1u << 30)
 
-/* Copies in the kernel, by reference where the file system can. */
+/* Copies `size` bytes from where both files are, in the kernel, by reference where the file system
+ * can. */
+static int copy_data(int from, int to, off_t size)
+{
+	ssize_t n = 1;
+
+	while (size > 0 && n > 0) {
+		n = copy_file_range(from, NULL, to, NULL, (size_t)size, 0);
+		if (n < 0 &&
+		    (errno == EXDEV || errno == ENOSYS || errno == EINVAL || errno == EOPNOTSUPP))
+			n = sendfile(to, from, NULL,
+				     size < CHUNK_BYTES ? (size_t)size : CHUNK_BYTES);
+		size -= n;
+	}
+	return n < 0 ? -errno : 0;
+}
+
+/* Copies a file. Its holes stay holes: a foreign file may have any number of them. */
 static int copy(int from, int to)
 {
-	ssize_t n;
+	off_t size = lseek(from, 0, SEEK_END), at, end;
+	int err = size < 0 ? -errno : 0;
 
-	while ((n = copy_file_range(from, NULL, to, NULL, CHUNK_BYTES, 0)) > 0)
-		;
-	if (n < 0 && (errno == EXDEV || errno == ENOSYS || errno == EINVAL || errno == EOPNOTSUPP))
-		while ((n = sendfile(to, from, NULL, CHUNK_BYTES)) > 0)
-			;
-	return n < 0 ? -errno : 0;
+	for (at = 0; !err && at < size; at = end) {
+		off_t data = lseek(from, at, SEEK_DATA);
+
+		if (data < 0 && errno == ENXIO)
+			break; /* a hole up to the end */
+		if (data < 0)
+			data = at; /* the file system does not tell */
+		end = lseek(from, data, SEEK_HOLE);
+		if (end < 0)
+			end = size;
+		if (lseek(from, data, SEEK_SET) < 0 || lseek(to, data, SEEK_SET) < 0)
+			return -errno;
+		err = copy_data(from, to, end - data);
+	}
+	return err || !ftruncate(to, size) ? err : -errno;
 }
 
 int keep_files(int fd, const char *dir, const char *name, int from_dir, const char *path,
