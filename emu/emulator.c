@@ -208,6 +208,9 @@ static int build_system(struct emulator *emu)
 	bool drift = !emu->opt->compat;
 	int err = system_finish(&emu->sys);
 
+	/* the reference accepts a rank in two looms; of a recording it is a mistake */
+	if (!err && !emu->opt->compat && emu->whole.recorded)
+		err = system_check_ranks(&emu->sys);
 	if (err)
 		return err;
 	err = path ? offsets_load(&emu->sys, AT_FDCWD, path, false, drift)

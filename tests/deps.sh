@@ -52,6 +52,10 @@ stress-ng                 stress-ng
 openmpi-bin               mpirun
 libopenmpi-dev            mpicc
 valgrind                  valgrind
+slurmd                    slurmd
+slurmctld                 slurmctld
+slurm-client              srun
+munge                     munged
 libomp-dev                /usr/lib/llvm-*/lib/libomp.so
 chromium                  chromium
 chromium-driver           chromedriver

@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "tools/lib/printer.h"
+#include "trace/ovni/job_file.h"
 #include "trace/ovni/trace.h"
 #include "tools/lib/table.h"
 #include "tools/lib/wall_clock.h"
@@ -358,6 +359,40 @@ out:
 }
 
 /* Of the document, which owns the text. */
+/* The nodes of a job. A damaged file is reported, and makes the trace incomplete. */
+static void put_job(struct info *info)
+{
+	struct json *node, *list;
+	struct job job;
+
+	if (!job_read(&job, info->source.trace.fd) && job.is) {
+		node = json_put_object(info->doc, "job");
+		json_put_string(node, "key", job.key);
+		if (job.nodes_expected >= 0)
+			json_put_int(node, "nodes", job.nodes_expected);
+		json_put_int(node, "nodes_complete", (int64_t)job_complete_nodes(&job));
+		if (job.ranks_expected >= 0)
+			json_put_int(node, "ranks", job.ranks_expected);
+		json_put_int(node, "ranks_recorded", (int64_t)job_recorded_ranks(&job));
+		list = json_put_array(node, "list");
+		for (size_t i = 0; i < job.nnodes; i++) {
+			const struct job_node *n = &job.nodes[i];
+			char ranks[256];
+
+			node = json_put_object(list, NULL);
+			json_put_string(node, "node", n->name);
+			json_put_string(node, "ranks",
+					job_ranks_text(n->ranks, n->nranks, ranks, sizeof(ranks)));
+			json_put_u64(node, "threads", n->threads);
+			json_put_u64(node, "events", n->events);
+			json_put_u64(node, "lost", n->lost);
+			json_put_string(node, "state", n->state);
+			json_put_string(node, "why", n->why);
+		}
+	}
+	job_free(&job);
+}
+
 static void put_completeness(struct info *info)
 {
 	const struct whole *w = &info->source.whole;
@@ -403,6 +438,7 @@ static int gather(struct info *info, const char *path)
 	json_put_u64(info->doc, "bytes", info->bytes);
 	json_put_u64(info->doc, "duration", (uint64_t)info->last - (uint64_t)info->first);
 	put_completeness(info);
+	put_job(info);
 	add_stats(info);
 	info->text = info->no_memory ? NULL : json_text(info->doc);
 	return info->text ? 0 : log_no_memory("while reading %s", path);
@@ -430,6 +466,31 @@ static void print_line(struct printer *out, const char *title, const char *fmt, 
 	printer_escaped(out, text, strlen(text));
 	printer_text(out, "\n");
 	free(text);
+}
+
+/* The table of the nodes. */
+static void print_job(const struct json *job, struct printer *out)
+{
+	const struct json *list = json_key(job, "list");
+
+	printer_format(out, "%-12s%lld of %lld nodes complete, %lld of %lld ranks recorded\n",
+		       "job", (long long)json_int(json_key(job, "nodes_complete")),
+		       (long long)json_int(json_key(job, "nodes")),
+		       (long long)json_int(json_key(job, "ranks_recorded")),
+		       (long long)json_int(json_key(job, "ranks")));
+	for (const struct json *n = json_first(list); n; n = json_next(n)) {
+		const char *why = json_string(json_key(n, "why"));
+		char *text = xasprintf(
+			"%s: ranks %s, %s threads, %s events, %s lost, %s%s%s", text_of(n, "node"),
+			text_of(n, "ranks"), text_of(n, "threads"), text_of(n, "events"),
+			text_of(n, "lost"), text_of(n, "state"), why ? ": " : "", why ? why : "");
+
+		if (!text)
+			out->error = -ENOMEM;
+		else
+			print_line(out, "node", "%s%s%s", text, "", "");
+		free(text);
+	}
 }
 
 static void print_parts(struct info *info, struct printer *out)
@@ -613,6 +674,8 @@ static void print_text(struct info *info, struct printer *out, bool threads)
 	if (*text_of(session, "lost"))
 		print_line(out, "lost", "%s%s%s", text_of(session, "lost"), "", "");
 	print_line(out, "complete?", "%s%s%s", text_of(info->doc, "completeness"), "", "");
+	if (json_get(info->doc, "job"))
+		print_job(json_get(info->doc, "job"), out);
 	if (session)
 		print_steal(session, out);
 	if (json_get(info->doc, "perf"))

@@ -699,6 +699,40 @@ out:
 	return err;
 }
 
+int system_check_ranks(const struct system *sys)
+{
+	struct hash ranks = {0};
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < sys->nprocesses; i++) {
+		const struct process *process = &sys->processes[i], *other;
+		struct hash_key key = {.a = (uint64_t)process->app_id,
+				       .b = (uint64_t)process->nranks,
+				       .c = (uint32_t)process->rank};
+		uint32_t *first;
+
+		if (process->rank < 0)
+			continue;
+		first = hash_at(&ranks, key);
+		if (!first) {
+			err = log_no_memory("for %u processes", sys->nprocesses);
+			break;
+		}
+		if (*first == HASH_NONE)
+			*first = i;
+		other = &sys->processes[*first];
+		if (other->loom == process->loom)
+			continue;
+		log_error("rank %" PRIi32 " of %" PRIi32
+			  " is in the looms %s and %s: two recorders "
+			  "had the same processes, or the directory has two runs",
+			  process->rank, process->nranks, other->loom->name, process->loom->name);
+		err = -EINVAL;
+	}
+	hash_free(&ranks);
+	return err;
+}
+
 void system_fini(struct system *sys)
 {
 	free_load(sys);

@@ -106,6 +106,9 @@ int system_add(struct system *sys, size_t stream, const struct json *meta, const
 	__attribute__((warn_unused_result));
 /* Checks, sorts and numbers all objects. Returns 0, or -errno after a message. */
 int system_finish(struct system *sys) __attribute__((warn_unused_result));
+/* Refuses a rank that is in two looms: both recorded the same processes, or they are of two runs.
+ * 0, or -errno after a message that names both. */
+int system_check_ranks(const struct system *sys) __attribute__((warn_unused_result));
 void system_fini(struct system *sys);
 
 /* The CPU with this index (-1: the virtual CPU) in the loom, or NULL. */

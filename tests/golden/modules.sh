@@ -37,6 +37,7 @@ TABLE = {
     "user/cli": (BASE + " user/", "bpf/"),
     "user/session": (BASE + " trace/ovni bpf user/apis user/config user/control user/host user/kernel user/probes "
                      "user/sink user/stacks user/stats user/timeline user/writer", "bpf/"),
+    "user/job": (BASE + " user/config user/host user/session user/sink", ""),
     "user/doctor": (BASE + " bpf user/config user/host user/kernel user/probes", "bpf/|cap-ng"),
     "user/stats": (BASE + " trace/ovni bpf user/config user/host user/kernel user/sink user/timeline user/writer",
                    "bpf/|cjson/"),

@@ -134,6 +134,14 @@ static bool divert(enum log_level level, const char *text)
 	return heard;
 }
 
+static atomic_bool has_error;
+static char first_error[512];
+
+const char *log_first_error(void)
+{
+	return first_error;
+}
+
 /* Writes one line: the program, `kind`, and the message. */
 static void say(enum log_level level, const char *kind, const char *fmt, va_list args)
 {
@@ -171,6 +179,8 @@ static void say(enum log_level level, const char *kind, const char *fmt, va_list
 	}
 	/* the room left out for the newline is there: text_escape() ends with a NUL */
 	text_escape(shown + start, size - (size_t)start - 1, said, (size_t)len);
+	if (level == LOG_ERROR && !atomic_exchange(&has_error, true))
+		snprintf(first_error, sizeof(first_error), "%s", shown + start);
 	if (!divert(level, shown + start)) {
 		need = strlen(shown);
 		shown[need++] = '\n';

@@ -36,6 +36,8 @@ static inline int log_enomem(void)
 {
 	return -ENOMEM;
 }
+/* The first error that was reported since the start, as it was shown; "" if there was none. */
+const char *log_first_error(void);
 /* Whether that was reported: an answer may then be incomplete. */
 bool log_lacks_memory(void);
 

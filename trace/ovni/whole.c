@@ -12,6 +12,7 @@
 
 #include "trace/base/log.h"
 #include "trace/base/text.h"
+#include "trace/ovni/job_file.h"
 #include "trace/ovni/stats_file.h"
 
 /* The events that follow T1: a thread enters its CPU 1 ns after the one that leaves, and repairs
@@ -158,6 +159,19 @@ static bool has_stats(int dirfd, const char *path)
 	return !fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode);
 }
 
+/* The nodes and ranks that are missing. A damaged file is reported where it is read. */
+static void take_job(struct whole *w, int dirfd)
+{
+	char text[JOB_TEXT];
+	struct job job;
+
+	if (job_read(&job, dirfd))
+		snprintf(w->job, sizeof(w->job), "its " JOB_FILE " or a file of a node is damaged");
+	else
+		snprintf(w->job, sizeof(w->job), "%s", job_text(&job, text));
+	job_free(&job);
+}
+
 static void take_session(struct whole *w, int dirfd, const char *path, const struct json *session,
 			 bool part)
 {
@@ -199,7 +213,8 @@ void whole_take(struct whole *w, int dirfd, const char *path, const struct json 
 	bool thread = !kind || !strcmp(kind, "thread");
 	uint64_t events;
 
-	w->streams++;
+	if (!w->streams++)
+		take_job(w, dirfd);
 	w->unfinished += thread && json_number(json_get(meta, "ovni.finished")) != 1;
 	w->recovered += json_is_object(json_key(bpf, "recovered"));
 	w->parts |= json_is_object(json_get(meta, "merge"));
@@ -321,6 +336,8 @@ const char *whole_text(const struct whole *w, char text[WHOLE_TEXT])
 	    (w->unended ||
 	     (w->open && w->open < w->sessions))) /* of a killed recorder the streams say so */
 		put(&r, "the recorder's numbers at the end are missing or damaged (bpf.session)");
+	if (w->job[0])
+		put(&r, "%s", w->job);
 	if (w->made_from[0])
 		put(&r, "it was made from an incomplete trace: %s", w->made_from);
 	return text;

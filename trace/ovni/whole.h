@@ -8,10 +8,11 @@
  *   of a stream    bpf.events, bpf.bytes, bpf.first, bpf.last
  *   of a session   bpf.session.streams, .counts.events, .lost, .t0, .t1, .stats
  *   by a tool      bpf.recovered, bpf.incomplete
+ *   of a job       job.json, node/NODE.json beside the looms
  *
  * A recorded stream has bpf.events. A trace without one, of another program, is whole if its
  * streams are finished: there is no evidence of more. Older recordings lack some numbers, and are
- * judged by those that they have. Invariant: no allocation; numbers of a hostile trace only
+ * judged by those that they have. Invariant: no allocation per stream; numbers of a hostile trace only
  * saturate. Specification: event-mapping.md "Is a trace whole?".
  */
 #ifndef TRACE_OVNI_WHOLE_H
@@ -55,6 +56,7 @@ struct whole {
 	uint64_t first, last; /* clocks of recorded streams, where they are known */
 	bool has_clocks;
 	char made_from[256]; /* WHOLE_KEY */
+	char job[512];	     /* why the job of the trace is not whole (job_file.h) */
 };
 
 /*

@@ -6,6 +6,7 @@
 #include "user/doctor/doctor.h"
 #include "user/cli/options.h"
 #include "user/host/privilege.h"
+#include "user/job/job.h"
 #include "user/probes/list.h"
 #include "user/session/session.h"
 #include "trace/base/log.h"
@@ -46,6 +47,8 @@ int main(int argc, char **argv)
 	log_setup("ovni-bpf", level);
 	if (options.list)
 		status = list(&options);
+	else if (options.job)
+		status = (enum status)job_run(&options);
 	else if (options.mode == MODE_OFF)
 		status = session_run_off(&options);
 	else

@@ -329,6 +329,9 @@ RULE(mode_fits, (o->mode != MODE_OFF || o->command) &&
 RULE(on_full_fits, o->on_full == DROP_OLD ? o->mode == MODE_FULL : !o->last_bytes)
 RULE(list_is_alone, !o->probes->count && !o->napis)
 RULE(is_not_quiet, !o->quiet)
+RULE(is_job, o->job)
+RULE(job_fits, o->command && !o->all && is_full_of_one(o) && !o->user && !o->stack_ns && !o->emulate &&
+	       !o->html && !o->perfetto && !o->force && !o->dry_run && !o->list)
 RULE(uses_return_probes, !o->no_returns)
 /* clang-format on */
 
@@ -412,6 +415,19 @@ static const struct cli_option table[] = {
 	 .holds = list_is_alone, .rule = "excludes -u, --usdt and --api"},
 	{"json", 0, NULL, cli_flag, TO(json), "print --list as JSON",
 	 .holds = has_list, .rule = "needs --list"},
+
+	{.help = "Parallel jobs"},
+	{"job", 0, NULL, cli_flag, TO(job),
+	 "under srun or mpirun, before COMMAND of each rank: one recorder per node, all nodes in the "
+	 "directory of -o",
+	 .holds = job_fits,
+	 .rule = "needs a command and --mode full, and excludes -a, --user, --emulate, --html, "
+		 "--perfetto, --force, --dry-run, --rotate, --last and --why=stack"},
+	{"job-timeout", 0, "TIME", cli_time, TO(job_timeout_ns),
+	 "run a rank without a recording if its recorder has not begun in this time (default: 30s)",
+	 .min = 1000000, .max = 3600ull * 1000000000, .holds = is_job, .rule = "needs --job"},
+	{"nodes", 0, "N", cli_number, TO(nodes), "number of nodes of the job, if the launcher does not tell",
+	 .min = 1, .max = 1000000, .holds = is_job, .rule = "needs --job"},
 
 	{.help = "Several traces"},
 	{"rotate", 0, "TIME|SIZE", parse_rotate, 0,
@@ -615,6 +631,7 @@ bool options_parse(struct options *o, int argc, char **argv, enum status *status
 		.output = OPTIONS_OUTPUT,
 		.buffer_bytes = options_buffer_default((unsigned)sysconf(_SC_NPROCESSORS_ONLN)),
 		.flush_ns = OPTIONS_FLUSH_NS,
+		.job_timeout_ns = 30 * 1000000000ull,
 		.probes = calloc(1, sizeof(*o->probes)),
 	};
 	if (!o->probes) {

@@ -56,6 +56,22 @@ struct trigger_plan {
 	size_t nsites;
 };
 
+/* A process of a parallel job on this node. */
+struct job_member {
+	uint32_t pid;
+	int32_t rank;
+};
+
+/* --job: the job of which this recorder records one node. The caller owns it all. */
+struct job_plan {
+	const char *key, *launcher;
+	int32_t size, nodes; /* ranks, nodes of the job; nodes: -1 if it is not known */
+	const struct job_member *members;
+	size_t nmembers;
+	char **command; /* ended by NULL */
+	int ready_fd;	/* a byte is written there when the recording has begun */
+};
+
 struct request;
 struct requests;
 
@@ -119,6 +135,11 @@ struct options {
 	bool force, emulate, html, dry_run;
 	const char *perfetto; /* file for Perfetto, or NULL */
 	bool verbose, quiet;
+
+	/* A parallel job. */
+	bool job;			 /* --job */
+	uint64_t job_timeout_ns, nodes;	 /* nodes: 0 if it is not given */
+	const struct job_plan *job_plan; /* in the recorder of a node; else NULL */
 };
 
 /* Does a recording with these options have only the switches of some threads? Then no record tells

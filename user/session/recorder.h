@@ -72,6 +72,7 @@ struct recorder {
 	struct event_counts counts;
 	struct summary summary; /* mode summary */
 	struct stats_file stats;
+	char stats_name[NAME_MAX + 1];
 	struct time_stats times;      /* at the end */
 	struct disk_error disk_error; /* of the trace and the statistics */
 	struct cost cost;

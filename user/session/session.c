@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* session: see session.h. */
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -23,6 +24,7 @@
 #include "user/kernel/rings.h"
 #include "user/session/recorder.h"
 #include "user/sink/finalizer.h"
+#include "user/sink/job_dir.h"
 #include "user/timeline/state_times.h"
 
 #define COMMAND_PATIENCE_MS 1000 /* for a command that was sent a signal */
@@ -217,6 +219,49 @@ static void answer(struct recorder *r)
 	}
 }
 
+/* ---- one node of a job ---- */
+
+static int write_node(const struct recorder *r, const char *state, const char *why)
+{
+	const struct job_node_facts facts = {
+		.state = state,
+		.why = why,
+		.kernel = r->kernel,
+		.boot_id = r->boot_id[0] ? r->boot_id : NULL,
+		.stopped_by = r->reason,
+		.t0 = r->t0,
+		.t1 = r->drain.t1,
+		.begin = &r->begin,
+		.end = &r->drain.end,
+		.threads = r->end.sum.threads,
+		.events = r->end.sum.events,
+		.lost = r->counts.lost,
+	};
+
+	return job_dir_write_node(r->output.fd, r->options, &facts);
+}
+
+/* The window is open: the members may begin. */
+static int job_begin(const struct recorder *r)
+{
+	if (write_node(r, "recording", NULL))
+		return -EIO;
+	return write(r->options->job_plan->ready_fd, "", 1) == 1 ? 0 : -errno;
+}
+
+static void job_end(struct recorder *r)
+{
+	char why[64];
+
+	snprintf(why, sizeof(why), "%llu event%s lost", (unsigned long long)r->counts.lost,
+		 plural(r->counts.lost, " was", "s were"));
+	if (write_node(r, r->failed || r->counts.lost ? "incomplete" : "complete",
+		       r->failed	? log_first_error()
+		       : r->counts.lost ? why
+					: NULL))
+		r->failed = true;
+}
+
 static void record(struct recorder *r)
 {
 	struct pollfd fds[] = {{.fd = r->signals.fd, .events = POLLIN},
@@ -227,6 +272,8 @@ static void record(struct recorder *r)
 	if (!r->options->quiet)
 		log_report("recording to %s (Ctrl-C ends it)", r->output.path);
 	control_ready(r->control);
+	if (r->options->job_plan && job_begin(r))
+		fail(r);
 	summary_live_begin(&r->live, clock_now(), !r->options->quiet);
 	if (r->options->command && command_release(&r->command))
 		fail(r);
@@ -523,6 +570,8 @@ enum status session_run(const struct options *options, struct control *control)
 	finish(r);
 	output_dir_release(&r->output);
 	summarize(r);
+	if (options->job_plan)
+		job_end(r);
 	report(r);
 	close_all(r);
 	if (!r->killed_by)

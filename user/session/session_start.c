@@ -24,6 +24,7 @@
 #include "user/probes/attach.h"
 #include "user/session/neighbour.h"
 #include "user/session/recorder.h"
+#include "user/sink/job_dir.h"
 #include "user/timeline/state_times.h"
 
 #define ARM_TRIES      100
@@ -312,7 +313,7 @@ static int open_sink(struct recorder *r)
 		.proc = "/proc",
 		.command_status = -1,
 		.lost = SESSION_UNKNOWN,
-		.stats = true,
+		.stats = !o->job_plan,
 	};
 	const struct timeline_options timeline = {
 		.kernel_model = o->kernel_model,
@@ -361,15 +362,25 @@ static int open_output(struct recorder *r)
 	err = privilege_suspend(&r->caller);
 	if (err)
 		return err;
-	if (o->mode == MODE_FULL)
+	if (o->job_plan)
+		err = job_dir_open(&r->output, o->output, o);
+	else if (o->mode == MODE_FULL)
 		err = output_dir_create(&r->output, o->output, o->output_chosen, o->force);
 	else
 		err = output_dir_create_file(&r->output, o->output, o->output_chosen, o->force);
 	privilege_resume();
 	if (err)
 		return err;
+	if (o->job_plan) { /* one file of each node */
+		snprintf(r->stats_name, sizeof(r->stats_name), "stats.%s.json", r->host.nodename);
+		for (char *at = r->stats_name; *at; at++)
+			*at = *at == '/' ? '-' : *at;
+	} else {
+		snprintf(r->stats_name, sizeof(r->stats_name), "%s",
+			 r->output.file ? r->output.file : STATS_FILE);
+	}
 	r->stats = (struct stats_file){.dirfd = r->output.fd,
-				       .name = r->output.file ? r->output.file : STATS_FILE,
+				       .name = r->stats_name,
 				       .disk_error = &r->disk_error,
 				       .idle_known = !options_some_threads(o)};
 	if (r->output.part >= 0) {

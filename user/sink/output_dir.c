@@ -471,6 +471,26 @@ failed:
 	return err;
 }
 
+int output_dir_join(struct output_dir *output, const char *path)
+{
+	int err;
+
+	*output = (struct output_dir){.fd = -1, .parent = -1, .part = -1};
+	output->path = output->trimmed = path_with_suffix(path, "");
+	if (!output->trimmed)
+		return log_no_memory("for the name of the trace");
+	err = open_parent(output);
+	if (!err && mkdirat(output->parent, output->name, 0755) && errno != EEXIST)
+		err = -errno;
+	if (!err) {
+		output->fd = open_directory(output->parent, output->name);
+		err = output->fd < 0 ? output->fd : 0;
+	}
+	if (err)
+		log_error("cannot create the directory '%s': %s", output->path, strerror(-err));
+	return err;
+}
+
 /* Moves or removes an existing file output->file + suffix. The statistics file itself is kept as
  * output->kept. */
 static int replace_file(struct output_dir *output, size_t which, bool chosen, bool force)

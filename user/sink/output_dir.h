@@ -46,6 +46,13 @@ int output_dir_create(struct output_dir *output, const char *path, bool chosen, 
 int output_dir_create_file(struct output_dir *output, const char *path, bool chosen, bool force)
 	__attribute__((warn_unused_result));
 
+/*
+ * Opens the directory, or creates it: several recorders share it, none locks or replaces it
+ * (job_dir.h). 0, or -errno after one message.
+ */
+int output_dir_join(struct output_dir *output, const char *path)
+	__attribute__((warn_unused_result));
+
 /* Removes the directory if it is empty, and gives an earlier trace its name back. */
 void output_dir_abandon(struct output_dir *output);
 

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# job_lib: for the tests of parallel jobs, which source it after lib.sh.
+#
+#   job_cluster [NODES [STEP]]   starts Slurm (tests/slurm.sh) and builds ./app; skips where that fails
+#   judge_job TRACE WHAT <<E     Python lines with `nodes` (node/*.json by name), `job` (job.json), `ranks`
+#                                (of the processes of each loom), `trace` (all streams), and check()
+#
+# ./app LOOPS STATUS [GO]: computes and calls MPI_Allreduce, and prints "rank R HOST PID" at its begin. With GO
+# it goes on until the file GO exists.
+
+job_cluster() {
+	command -v mpicc >/dev/null && command -v mpirun >/dev/null || skip "no MPI here"
+	mpicc -O1 -o app -x c - <<'C' || skip "mpicc does not work here"
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	int rank, loops = argc > 1 ? atoi(argv[1]) : 20, more;
+	volatile double x = 1;
+	double sum, value;
+	char host[64];
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	gethostname(host, sizeof(host));
+	printf("rank %d %s %d\n", rank, host, getpid());
+	fflush(stdout);
+	do {
+		for (int i = 0; i < loops; i++) {
+			for (int k = 0; k < 500000; k++)
+				x += k * 1e-9;
+			value = x;
+			MPI_Allreduce(&value, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+		}
+		more = argc > 3 && access(argv[3], F_OK);
+		MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	} while (more);
+	MPI_Finalize();
+	return argc > 2 ? atoi(argv[2]) : 0;
+}
+C
+	cluster=$(mktemp -u /tmp/ovni-slurm.XXXXXX)
+	"$S/tests/slurm.sh" start "$cluster" "$@" 2>slurm.log
+	case $? in
+	0) ;;
+	77) rm -rf "$cluster"; skip "$(cat slurm.log)" ;;
+	*) cat slurm.log; exit 1 ;;
+	esac
+	trap '"$S/tests/slurm.sh" stop "$cluster"; rm -rf "$cluster"' EXIT
+	. "$cluster/env"
+}
+
+judge_job() {
+	{ cat "$S/tests/live/job_facts.py" && cat; } >job_facts.script
+	python3 job_facts.script "$1" "$cluster/truth" || complain "$2"
+}
+
+wait_for() { # TEXT COMMAND...
+	local text=$1
+	shift
+	wait_until "$@" || { complain "$text: never"; return 1; }
+}
+
+# ended STATUS TEXT LOG: the command before it ended with STATUS; a command substitution in its words would
+# change that.
+ended() {
+	local status=$?
+	expect "$2: status $status: $(cat "$3")" [ $status = "$1" ]
+}

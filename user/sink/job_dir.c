@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/* job_dir: see job_dir.h. */
+#include "user/sink/job_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "trace/base/build_info.h"
+#include "trace/base/json.h"
+#include "trace/base/log.h"
+#include "trace/base/text.h"
+#include "trace/ovni/job_file.h"
+#include "user/host/clock.h"
+
+#define CLOCK_TABLE "clock-offsets.txt"
+#define LOOM	    "loom."
+
+static bool begun;   /* this recorder has written the file of its node: it says the state itself */
+static bool refused; /* the directory is not ours: nothing more is written there */
+
+/* The name of this node in files: as the loom, a slash becomes '-'. */
+static void node_name(char name[JOB_NODE_MAX])
+{
+	struct utsname host;
+
+	uname(&host);
+	snprintf(name, JOB_NODE_MAX, "%s", host.nodename);
+	for (char *at = name; *at; at++)
+		*at = *at == '/' ? '-' : *at;
+}
+
+/* ---- files that have their name only when they are whole ---- */
+
+static int write_all(int fd, const char *text, size_t size)
+{
+	while (size) {
+		ssize_t n = write(fd, text, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		text += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Writes a document to `path`; with `is_new` a file of this name is not replaced: -EEXIST. No
+ * message. */
+static int put_file(int dirfd, const char *path, const struct json *json, bool is_new)
+{
+	char *text = json_text(json), *temporary = xasprintf("%s.%ld.new", path, (long)getpid());
+	int fd = -1, err = -ENOMEM;
+
+	if (!text || !temporary)
+		goto out;
+	fd = openat(dirfd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+	err = fd < 0 ? -errno : write_all(fd, text, strlen(text));
+	if (!err && fsync(fd))
+		err = -errno;
+	if (fd >= 0 && close(fd) && !err)
+		err = -errno;
+	if (!err && (is_new ? linkat(dirfd, temporary, dirfd, path, 0)
+			    : renameat(dirfd, temporary, dirfd, path)))
+		err = -errno;
+	if (fd >= 0 && (err || is_new))
+		unlinkat(dirfd, temporary, 0);
+out:
+	free(text);
+	free(temporary);
+	return err;
+}
+
+/* ---- job.json ---- */
+
+static int compare_key(int dirfd, const char *path, const char *key)
+{
+	struct json *json = json_load(dirfd, JOB_FILE);
+	const char *other = json_string(json_key(json, "key"));
+	int err = 0;
+
+	if (!json)
+		return -EINVAL;
+	if (!other || strcmp(other, key)) {
+		log_error("'%s' is the trace of another job (%s): choose another directory with -o",
+			  path, other ? other : "without a key");
+		err = -EEXIST;
+	}
+	json_free(json);
+	return err;
+}
+
+static int make_job(int dirfd, const struct job_plan *plan)
+{
+	struct json *json = json_new_object(), *command;
+	struct timespec t;
+	int err;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	json_put_int(json, "version", JOB_VERSION);
+	json_put_string(json, "key", plan->key);
+	json_put_string(json, "launcher", plan->launcher);
+	json_put_int(json, "ranks", plan->size);
+	if (plan->nodes > 0)
+		json_put_int(json, "nodes", plan->nodes);
+	command = json_put_array(json, "command");
+	for (char **arg = plan->command; *arg; arg++)
+		json_put_string(command, NULL, *arg);
+	json_put_i64(json, "start_ns", t.tv_sec * INT64_C(1000000000) + t.tv_nsec);
+	err = put_file(dirfd, JOB_FILE, json, true);
+	json_free(json);
+	return err;
+}
+
+/* May the first recorder take this directory? It is empty, or has the first measurement of the
+ * clocks. Also refuses a node whose name differs from ours only after the first dot. */
+static int look_around(int fd, const char *path, const char *node, bool is_job)
+{
+	size_t length = strcspn(node, ".");
+	int err = 0, copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	struct dirent *entry;
+
+	if (!dir) {
+		err = -errno;
+		if (copy >= 0)
+			close(copy);
+		log_error("cannot read the directory '%s': %s", path, strerror(-err));
+		return err;
+	}
+	while (!err && (entry = readdir(dir))) {
+		const char *name = entry->d_name;
+
+		if (!is_job && *name != '.' && strcmp(name, CLOCK_TABLE) &&
+		    strncmp(name, JOB_FILE, strlen(JOB_FILE)))
+			err = -ENOTEMPTY;
+		if (strncmp(name, LOOM, strlen(LOOM)))
+			continue;
+		name += strlen(LOOM);
+		if (strcspn(name, ".") == length && !strncmp(name, node, length) &&
+		    strcmp(name, node)) {
+			log_error("the nodes %s and %s have the same name up to the first dot: the "
+				  "table of clock offsets needs different ones",
+				  name, node);
+			err = -EINVAL;
+		}
+	}
+	closedir(dir);
+	return err;
+}
+
+static int join(int fd, const char *path, const char *node, const struct job_plan *plan)
+{
+	struct stat st;
+	bool is_job = !fstatat(fd, JOB_FILE, &st, AT_SYMLINK_NOFOLLOW);
+	int err = look_around(fd, path, node, is_job);
+
+	/* another node may have begun meanwhile */
+	if (err == -ENOTEMPTY && !fstatat(fd, JOB_FILE, &st, AT_SYMLINK_NOFOLLOW))
+		err = 0;
+	if (err == -ENOTEMPTY)
+		log_error("'%s' exists, and is not of this job: choose another directory with -o",
+			  path);
+	if (err)
+		return err;
+	err = make_job(fd, plan);
+	if (err == -EEXIST)
+		return compare_key(fd, path, plan->key);
+	if (err)
+		log_error("cannot write '%s/" JOB_FILE "': %s", path, strerror(-err));
+	return err;
+}
+
+int job_dir_open(struct output_dir *output, const char *path, const struct options *options)
+{
+	char node[JOB_NODE_MAX], loom[sizeof(LOOM) + JOB_NODE_MAX];
+	int err = output_dir_join(output, path);
+
+	if (err)
+		return err;
+	node_name(node);
+	snprintf(loom, sizeof(loom), LOOM "%s", node);
+	err = join(output->fd, output->path, node, options->job_plan);
+	if (err) {
+		refused = true;
+		return err;
+	}
+	if (mkdirat(output->fd, JOB_NODES, 0755) && errno != EEXIST) {
+		err = -errno;
+		log_error("cannot create '%s/" JOB_NODES "': %s", output->path, strerror(-err));
+		return err;
+	}
+	if (!mkdirat(output->fd, loom, 0755))
+		return 0;
+	err = -errno;
+	refused = err == -EEXIST;
+	log_error("cannot create '%s/%s': %s", output->path, loom,
+		  err == -EEXIST ? "this node has been recorded there already" : strerror(-err));
+	return err;
+}
+
+/* ---- node/NODE.json ---- */
+
+static void put_pair(struct json *json, const char *key, const struct window_edge *edge,
+		     uint64_t clock)
+{
+	struct json *pair;
+
+	if (!edge || !edge->clock || !clock)
+		return;
+	pair = json_put_object(json, key);
+	json_put_u64(pair, "clock", clock_in_trace(clock));
+	json_put_i64(pair, "realtime_ns", window_edge_realtime(edge, clock));
+}
+
+int job_dir_write_node(int dirfd, const struct options *options, const struct job_node_facts *f)
+{
+	const struct job_plan *plan = options->job_plan;
+	struct json *json = json_new_object(), *list;
+	char node[JOB_NODE_MAX], path[sizeof(JOB_NODES) + JOB_NODE_MAX + 8];
+	int err;
+
+	node_name(node);
+	snprintf(path, sizeof(path), JOB_NODES "/%s.json", node);
+	json_put_int(json, "version", JOB_VERSION);
+	json_put_string(json, "state", f->state);
+	json_put_string(json, "why", f->why);
+	json_put_string(json, "stopped_by", f->stopped_by);
+	json_put_string(json, "boot_id", f->boot_id);
+	json_put_string(json, "kernel", f->kernel);
+	json_put_int(json, "recorder.pid", getpid());
+	json_put_string(json, "recorder.version", version_string);
+	json_put_string(json, "recorder.commit", version_commit);
+	put_pair(json, "begin", f->begin, f->t0);
+	put_pair(json, "end", f->end, f->t1);
+	list = json_put_array(json, "members");
+	for (size_t i = 0; plan && i < plan->nmembers; i++) {
+		struct json *member = json_put_object(list, NULL);
+
+		json_put_int(member, "pid", plan->members[i].pid);
+		json_put_int(member, "rank", plan->members[i].rank);
+	}
+	json_put_u64(json, "threads", f->threads);
+	json_put_u64(json, "events", f->events);
+	json_put_u64(json, "lost", f->lost);
+	err = put_file(dirfd, path, json, false);
+	json_free(json);
+	begun |= !err;
+	if (err)
+		log_error("cannot write '%s': %s", path, strerror(-err));
+	return err;
+}
+
+void job_dir_failed(const struct options *options)
+{
+	const struct job_node_facts facts = {.state = "failed", .why = log_first_error()};
+	struct output_dir output;
+	struct stat st;
+
+	if (refused || begun || output_dir_join(&output, options->output))
+		return;
+	/* before the directory was made there is no job.json */
+	if ((fstatat(output.fd, JOB_NODES, &st, 0) && mkdirat(output.fd, JOB_NODES, 0755) &&
+	     errno != EEXIST) ||
+	    make_job(output.fd, options->job_plan) == -EINVAL)
+		log_warn("'%s' does not say that this node has failed: %s", output.path,
+			 strerror(errno));
+	else
+		(void)!job_dir_write_node(output.fd, options, &facts);
+	output_dir_close(&output);
+}
+
+void job_dir_killed(const char *path, const char *why)
+{
+	char node[JOB_NODE_MAX], file[sizeof(JOB_NODES) + JOB_NODE_MAX + 8];
+	struct output_dir output;
+	struct json *json;
+
+	if (output_dir_join(&output, path))
+		return;
+	node_name(node);
+	snprintf(file, sizeof(file), JOB_NODES "/%s.json", node);
+	json = json_load(output.fd, file);
+	if (json) {
+		json_put_string(json, "state", "incomplete");
+		json_put_string(json, "why", why);
+		if (put_file(output.fd, file, json, false))
+			log_warn("cannot write '%s/%s'", output.path, file);
+		json_free(json);
+	}
+	output_dir_close(&output);
+}

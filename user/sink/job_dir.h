@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * job_dir: the directory that the recorders of all nodes of a job share.
+ *
+ * In: the job and this node; out: job.json, made by whoever comes first; loom.NODE, made by mkdir
+ * alone; node/NODE.json, written at the begin and replaced at the end. Invariant: no file has two
+ * writers, each file has its name only when it is whole, and nothing is touched in a directory of
+ * another job.
+ * Specification: job.md 4.3.
+ */
+#ifndef USER_SINK_JOB_DIR_H
+#define USER_SINK_JOB_DIR_H
+
+#include <stdint.h>
+
+#include "user/config/config.h"
+#include "user/config/window_edge.h"
+#include "user/sink/output_dir.h"
+
+/* The facts of a node's file. Clocks are those of the kernel side. */
+struct job_node_facts {
+	const char *state, *why;		   /* why: NULL if nothing is to be said */
+	const char *kernel, *boot_id, *stopped_by; /* NULL: not known */
+	uint64_t t0, t1;			   /* 0: not known */
+	const struct window_edge *begin, *end;	   /* NULL: not known */
+	uint64_t threads, events, lost;
+};
+
+/* Opens or makes the directory, with job.json, loom.NODE and node/. 0, or -errno after one message.
+ */
+int job_dir_open(struct output_dir *output, const char *path, const struct options *options)
+	__attribute__((warn_unused_result));
+
+/* Writes node/NODE.json below `dirfd`. 0, or -errno after one message. */
+int job_dir_write_node(int dirfd, const struct options *options, const struct job_node_facts *facts)
+	__attribute__((warn_unused_result));
+
+/* The recorder of this node has failed, with the first error that was reported, or was killed: the
+ * file of the node says so, if the directory can be written to. */
+void job_dir_failed(const struct options *options);
+void job_dir_killed(const char *path, const char *why);
+
+#endif
