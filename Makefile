@@ -4,6 +4,7 @@
 #   sudo make check    install missing packages, build, test every promise once
 #   make               build; needs no root (sudo make deps installs the packages for it)
 #   make install       uninstall, with prefix= and DESTDIR=; NO_BUILD=1 installs the present build
+#   make dist          the tarball of the last commit, which builds without git
 #
 #   make test T=NAME   one test (live/truth), or those with NAME in their name
 #   make unit golden   groups of tests without root; live and fuzz are the others
@@ -16,7 +17,7 @@
 # Variables: V=1 shows commands; DEBUG=1; SAN=1 (address and undefined behaviour sanitizers);
 # B=DIR is the build folder; CROSS=aarch64-linux-gnu- builds for another machine, with its libraries
 # from SYSROOT=DIR or from Debian's multiarch packages; CC CLANG BPFTOOL PKG_CONFIG MPICC CTAGS.
-# A new source file needs no line here.
+# CPPFLAGS, CFLAGS and LDFLAGS follow our own flags, so they win. A new source file needs no line here.
 
 MAKEFLAGS += --no-builtin-rules
 .SUFFIXES:
@@ -33,6 +34,7 @@ incdir  ?= $(prefix)/include/ovni-bpf
 unitdir ?= $(prefix)/lib/systemd/system
 bashdir ?= $(prefix)/share/bash-completion/completions
 zshdir  ?= $(prefix)/share/zsh/site-functions
+sysconfdir ?= $(if $(filter /usr /usr/local,$(prefix)),/etc,$(prefix)/etc)
 
 ifeq ($(origin CC),default)
 CC := $(CROSS)gcc $(SYSROOT:%=--sysroot=%)
@@ -45,7 +47,8 @@ MPICC      ?= mpicc
 INSTALL    ?= install
 
 VERSION := $(shell cat VERSION)
-COMMIT  := $(shell git -C . describe --always --dirty 2>/dev/null || echo release)
+# A tarball inside of another repository has no commit.
+COMMIT  := $(or $(if $(wildcard .git),$(shell git describe --always --dirty 2>/dev/null)),release)
 
 ifneq ($(CROSS),)
 B ?= build-$(CROSS:%-=%)
@@ -61,10 +64,14 @@ OPT := $(if $(DEBUG),-Og,-O2)
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wwrite-strings -Wundef -Wvla -Wno-missing-field-initializers \
 	-Werror=implicit-function-declaration -Werror=return-type
-CPPFLAGS += -D_GNU_SOURCE -I. -I$(B) -DVERSION='"$(VERSION)"' -DCOMMIT='"$(COMMIT)"' \
+# Builds in different folders are identical: no file names its folder.
+SAME_PATHS := -ffile-prefix-map=$(CURDIR)=. $(if $(filter /%,$(B)),-ffile-prefix-map=$(abspath $(B))=build)
+OUR_CPPFLAGS := -D_GNU_SOURCE -I. -I$(B) -DVERSION='"$(VERSION)"' -DCOMMIT='"$(COMMIT)"' \
 	-DDATADIR='"$(datadir)"'
-CFLAGS += -std=gnu11 -g $(OPT) -fstack-protector-strong -fPIE $(WARN) $(SANFLAGS)
-LDFLAGS += -pie -Wl,-z,relro,-z,now $(SANFLAGS)
+OUR_CFLAGS = -std=gnu11 -g $(OPT) -fstack-protector-strong -fPIE $(WARN) $(SAME_PATHS) $(SANFLAGS)
+OUR_LDFLAGS := -pie -Wl,-z,relro,-z,now $(SANFLAGS)
+COMPILE_FLAGS = $(OUR_CPPFLAGS) $(CPPFLAGS) $(OUR_CFLAGS) $(CFLAGS)
+LINK_FLAGS = $(OUR_LDFLAGS) $(CFLAGS) $(LDFLAGS)
 
 # One aligned line a step; V=1 shows the command itself.
 ifeq ($(V),1)
@@ -80,7 +87,7 @@ endif
 objs = $(patsubst %.c,$(B)/%.o,$(1))
 
 # The C files below a folder; a program's main.c belongs to the program alone.
-sources = $(shell find $(1) -name '*.c' -not -name '*.bpf.c' -not -name main.c | sort)
+sources = $(sort $(shell find $(1) -name '*.c' -not -name '*.bpf.c' -not -name main.c))
 
 TRACE_OBJS := $(call objs,$(call sources,trace))
 EMU_OBJS   := $(call objs,$(call sources,emu))
@@ -132,7 +139,7 @@ test-programs: all $(UNIT_TESTS) $(WORKLOADS) $(TEST_AIDS) $(FAULTS) $(B)/vector
 # ---- rules -------------------------------------------------------------------------------------
 
 # What is missing is said once, with the remedy, and not as a compiler's "No such file".
-ifeq ($(filter clean deps deps-% help demo check check-long,$(MAKECMDGOALS)),)
+ifeq ($(filter clean deps deps-% dist uninstall help demo check check-long,$(MAKECMDGOALS)),)
 purpose := $(if $(filter test-programs test unit golden live fuzz,$(MAKECMDGOALS)),check,build)
 missing := $(shell tests/deps.sh --missing $(purpose))
 ifneq ($(missing),)
@@ -143,7 +150,7 @@ endif
 $(B)/%.o: %.c
 	$(call msg,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(COMPILE_FLAGS) -MMD -MP -c -o $@ $<
 
 # The recorder's session includes the skeleton; dependencies of the first build.
 $(USER_OBJS) $(B)/user/cli/main.o: | $(SKELETON)
@@ -151,13 +158,13 @@ $(USER_OBJS) $(B)/user/cli/main.o: | $(SKELETON)
 # Lines by the million: what is inlined and unrolled there pays.
 $(EMU_OBJS) $(TRACE_OBJS) $(call objs,$(wildcard tools/view/*.c tools/export/*.c)): OPT := $(if $(DEBUG),-Og,-O3)
 
-# The version is in every build of these, so a new commit rebuilds them.
+# The version and the folder of the data are in these: another commit or prefix rebuilds them.
 $(B)/version.stamp: FORCE
 	@mkdir -p $(@D)
-	@echo '$(VERSION) $(COMMIT)' | cmp -s - $@ || echo '$(VERSION) $(COMMIT)' >$@
+	@echo '$(VERSION) $(COMMIT) $(datadir)' | cmp -s - $@ || echo '$(VERSION) $(COMMIT) $(datadir)' >$@
 FORCE:
 .PHONY: FORCE
-$(B)/trace/base/build_info.o: $(B)/version.stamp
+$(B)/trace/base/build_info.o $(B)/emu/cfg.o: $(B)/version.stamp
 
 $(LIBTRACE): $(TRACE_OBJS)
 $(LIBEMU): $(EMU_OBJS)
@@ -167,39 +174,39 @@ $(LIBLOOM): $(LOOM_OBJS)
 $(LIBTRACE) $(LIBEMU) $(LIBUSER) $(LIBTOOLS) $(LIBLOOM):
 	$(call msg,AR,$@)
 	@mkdir -p $(@D)
-	$(Q)rm -f $@ && $(CROSS)ar qcs $@ $^
+	$(Q)rm -f $@ && $(CROSS)ar qcsD $@ $^
 
 $(B)/bin/ovni-bpf: $(B)/user/cli/main.o $(LIBUSER) $(LIBTRACE)
 	$(call msg,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(USER_LIBS) $(TRACE_LIBS)
+	$(Q)$(CC) $(LINK_FLAGS) -o $@ $^ $(USER_LIBS) $(TRACE_LIBS)
 
 $(B)/bin/ovni-emu: $(B)/emu/main.o $(LIBEMU) $(LIBTRACE)
 	$(call msg,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(EMU_LIBS) $(TRACE_LIBS)
+	$(Q)$(CC) $(LINK_FLAGS) -o $@ $^ $(EMU_LIBS) $(TRACE_LIBS)
 
 TOOL_LIBS := $(LIBTOOLS) $(LIBEMU) $(LIBTRACE)
 $(B)/bin/ovni-export: DATABASE_LIBS := -lsqlite3
 $(B)/bin/ovni-%: $(B)/tools/%.o $(TOOL_LIBS)
 	$(call msg,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(EMU_LIBS) $(TRACE_LIBS)
+	$(Q)$(CC) $(LINK_FLAGS) -o $@ $^ $(EMU_LIBS) $(TRACE_LIBS)
 $(B)/bin/ovni-%: $(B)/tools/%/main.o $(TOOL_LIBS)
 	$(call msg,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(EMU_LIBS) $(TRACE_LIBS) $(DATABASE_LIBS)
+	$(Q)$(CC) $(LINK_FLAGS) -o $@ $^ $(EMU_LIBS) $(TRACE_LIBS) $(DATABASE_LIBS)
 
 $(SYNC_OBJS) $(B)/bin/ovni-sync: export OMPI_CC = $(CC)
 $(SYNC_OBJS): $(B)/%.o: %.c
 	$(call msg,MPICC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(MPICC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(MPICC) $(COMPILE_FLAGS) -MMD -MP -c -o $@ $<
 
 $(B)/bin/ovni-sync: $(SYNC_OBJS) $(LIBTOOLS) $(LIBTRACE)
 	$(call msg,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(MPICC) $(LDFLAGS) -o $@ $^ $(TRACE_LIBS)
+	$(Q)$(MPICC) $(LINK_FLAGS) -o $@ $^ $(TRACE_LIBS)
 
 # The pages of ovni-view and of ovni-report flame: the content policy of each allows only its own
 # script and style, by their hashes.
@@ -221,7 +228,7 @@ $(B)/tools/view/page.html: $(PAGE_HEAD) tools/view/page/page.css tools/view/page
 	$(call make_page,$(PAGE_SCRIPTS),tools/view/page/page.css,tools/view/page/body.html)
 $(B)/tools/report/flame.html: $(PAGE_HEAD) $(FLAME_PAGE)
 	$(call make_page,$(wordlist 1,1,$(FLAME_PAGE)),$(wordlist 2,2,$(FLAME_PAGE)),$(lastword $(FLAME_PAGE)))
-$(B)/tools/view/page_source.o $(B)/tools/report/flame_page.o: CFLAGS += -Wa,-I$(B)
+$(B)/tools/view/page_source.o $(B)/tools/report/flame_page.o: OUR_CFLAGS += -Wa,-I$(B)
 $(B)/tools/view/page_source.o: $(B)/tools/view/page.html
 $(B)/tools/report/flame_page.o: $(B)/tools/report/flame.html
 
@@ -234,7 +241,7 @@ $(B)/completion.%: tools/completion.sh $(PROGRAMS)
 MACHINE    := $(shell $(CC) -dumpmachine)
 BPF_CFLAGS := -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(patsubst aarch64%,arm64,$(patsubst \
 	x86_64%,x86,$(firstword $(subst -, ,$(MACHINE))))) -I. -Ivmlinux \
-	-idirafter /usr/include/$(shell $(CC) -print-multiarch 2>/dev/null) -Wall -Werror
+	-idirafter /usr/include/$(shell $(CC) -print-multiarch 2>/dev/null) -Wall -Werror $(SAME_PATHS)
 $(B)/bpf/%.bpf.o: bpf/%.bpf.c
 	$(call msg,BPF,$<)
 	@mkdir -p $(@D)
@@ -252,7 +259,7 @@ $(B)/bpf/ovni.skel.h: $(B)/bpf/ovni.o
 
 $(UNIT_TESTS): $(B)/tests/unit/%: $(B)/tests/unit/%.o $(LIBUSER) $(LIBTOOLS) $(LIBEMU) $(LIBTRACE)
 	$(call msg,LINK,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(USER_LIBS) $(EMU_LIBS) $(TRACE_LIBS)
+	$(Q)$(CC) $(LINK_FLAGS) -o $@ $^ -lcmocka $(USER_LIBS) $(EMU_LIBS) $(TRACE_LIBS)
 
 $(WORKLOADS): $(B)/tests/workloads/%: tests/workloads/%.c tests/workloads/workload.h
 	$(call msg,CC,$@)
@@ -265,7 +272,7 @@ $(B)/tests/golden/many_cpus: $(LIBUSER)
 $(BENCHES) $(TEST_AIDS): $(B)/tests/%: $(B)/tests/%.o $(LIBTRACE)
 	$(call msg,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(AID_LIBS) $(TRACE_LIBS) -lpthread -lm
+	$(Q)$(CC) $(LINK_FLAGS) -o $@ $^ $(AID_LIBS) $(TRACE_LIBS) -lpthread -lm
 
 # Preloaded into our programs by tests that make calls fail: never sanitized.
 $(FAULTS): $(B)/%.so: %.c
@@ -338,52 +345,57 @@ lint:
 # ---- installation ------------------------------------------------------------------------------
 
 .PHONY: install uninstall clean
-install: $(if $(NO_BUILD),,all)
-	$(INSTALL) -d $(DESTDIR)$(bindir) $(DESTDIR)$(datadir)/cfg $(DESTDIR)$(datadir)/apis \
-		$(DESTDIR)$(mandir)/man1 $(DESTDIR)$(mandir)/man3 $(DESTDIR)$(mandir)/man5 \
-		$(DESTDIR)$(mandir)/man8 $(DESTDIR)$(docdir)/docs/spec $(DESTDIR)$(libdir)/pkgconfig \
-		$(DESTDIR)$(incdir)/trace/loom/write $(DESTDIR)$(docdir)/examples
-	$(INSTALL) -m 755 $(PROGRAMS) $(DESTDIR)$(bindir)
-	$(INSTALL) -d $(DESTDIR)$(unitdir)
-	sed 's|@bindir@|$(bindir)|' user/systemd/ovni-bpf@.service >$(DESTDIR)$(unitdir)/ovni-bpf@.service
-	chmod 644 $(DESTDIR)$(unitdir)/ovni-bpf@.service
-	cd emu/cfg && find . -name '*.cfg' -exec \
-		$(INSTALL) -D -m 644 {} $(abspath $(DESTDIR)$(datadir)/cfg)/{} \;
-	$(INSTALL) -d $(DESTDIR)$(bashdir) $(DESTDIR)$(zshdir)
-ifneq ($(COMPLETION),)
-	for program in $(notdir $(PROGRAMS)); do \
-		$(INSTALL) -m 644 $(B)/completion.bash $(DESTDIR)$(bashdir)/$$program; done
-	$(INSTALL) -m 644 $(B)/completion.zsh $(DESTDIR)$(zshdir)/_ovni
-endif
-	$(INSTALL) -m 644 $(wildcard user/apis/*.json) $(DESTDIR)$(datadir)/apis
-	$(INSTALL) -m 644 $(wildcard docs/man/*.1) $(DESTDIR)$(mandir)/man1
-	$(INSTALL) -m 644 $(wildcard docs/man/*.3) $(DESTDIR)$(mandir)/man3
-	$(INSTALL) -m 644 $(wildcard docs/man/*.5) $(DESTDIR)$(mandir)/man5
-	$(INSTALL) -m 644 $(wildcard docs/man/*.8) $(DESTDIR)$(mandir)/man8
-	$(INSTALL) -m 644 README.md CHANGELOG.md CONTRIBUTING.md LICENSE $(DESTDIR)$(docdir)
-	$(INSTALL) -m 644 $(wildcard docs/*.md docs/*.svg docs/*.png) $(DESTDIR)$(docdir)/docs
-	$(INSTALL) -m 644 $(wildcard docs/spec/*.md) $(DESTDIR)$(docdir)/docs/spec
-	$(INSTALL) -m 644 tests/golden/loomsim.c $(DESTDIR)$(docdir)/examples
-	$(INSTALL) -m 644 $(LIBLOOM) $(DESTDIR)$(libdir)
-	$(INSTALL) -m 644 $(LOOM_HEADERS) $(DESTDIR)$(incdir)/trace/loom
-	$(INSTALL) -m 644 trace/loom/write/loom_writer.h $(DESTDIR)$(incdir)/trace/loom/write
-	printf '#include <trace/loom/write/loom_writer.h>\n' >$(DESTDIR)$(incdir)/trace/loom/writer.h
-	chmod 644 $(DESTDIR)$(incdir)/trace/loom/writer.h
-	printf '%s\n' 'Name: ovni-loom' 'Description: writer of Loom co-simulation traces' \
-		'Version: $(VERSION)' 'Cflags: -I$(incdir)' 'Libs: -L$(libdir) -lovni-loom' \
-		>$(DESTDIR)$(libdir)/pkgconfig/ovni-loom.pc
-	chmod 644 $(DESTDIR)$(libdir)/pkgconfig/ovni-loom.pc
+confdir := $(sysconfdir)/ovni-bpf
+CFGS    := $(sort $(shell find emu/cfg -name '*.cfg'))
 
+# Every installed file once. $(call installed,VERB): VERB is put or drop, and gets FOLDER,MODE,FILES;
+# put_as or drop_as gets FOLDER,NAME,FILE: a file with paths and the version to be filled in.
+define installed
+$(call $(1),$(bindir),755,$(PROGRAMS))
+$(call $(1)_as,$(unitdir),ovni-bpf@.service,user/systemd/ovni-bpf@.service)
+$(foreach d,$(sort $(dir $(CFGS))),$(call $(1),$(datadir)/$(patsubst emu/%/,%,$(d)),644,$(wildcard $(d)*.cfg))
+)
+$(call $(1),$(datadir)/apis,644,$(wildcard user/apis/*.json))
+$(foreach n,1 3 5 8,$(call $(1),$(mandir)/man$(n),644,$(wildcard docs/man/*.$(n)))
+)
+$(if $(COMPLETION),$(foreach p,$(notdir $(PROGRAMS)),$(call $(1)_as,$(bashdir),$(p),$(B)/completion.bash)
+))
+$(if $(COMPLETION),$(call $(1)_as,$(zshdir),_ovni,$(B)/completion.zsh))
+$(call $(1),$(docdir),644,README.md CHANGELOG.md CONTRIBUTING.md LICENSE)
+$(call $(1),$(docdir)/docs,644,$(wildcard docs/*.md docs/*.svg docs/*.png))
+$(call $(1),$(docdir)/docs/spec,644,$(wildcard docs/spec/*.md))
+$(call $(1),$(docdir)/examples,644,tests/golden/loomsim.c)
+$(call $(1),$(libdir),644,$(LIBLOOM))
+$(call $(1)_as,$(libdir)/pkgconfig,ovni-loom.pc,trace/loom/ovni-loom.pc.in)
+$(call $(1),$(incdir)/trace/loom,644,$(LOOM_HEADERS))
+$(call $(1)_as,$(incdir)/trace/loom,writer.h,trace/loom/writer.h.in)
+$(call $(1),$(incdir)/trace/loom/write,644,trace/loom/write/loom_writer.h)
+endef
+put     = umask 022 && $(INSTALL) -d $(DESTDIR)$(1) && $(INSTALL) -m $(2) $(3) $(DESTDIR)$(1)
+drop    = rm -f $(addprefix $(DESTDIR)$(1)/,$(notdir $(3)))
+put_as  = umask 022 && $(INSTALL) -d $(DESTDIR)$(1) && sed $(FILL) $(3) >$(DESTDIR)$(1)/$(2) && chmod 644 $(DESTDIR)$(1)/$(2)
+drop_as = rm -f $(DESTDIR)$(1)/$(2)
+FILL    = $(foreach v,bindir confdir libdir incdir VERSION,-e 's|@$(v)@|$($(v))|g')
+
+install: $(if $(NO_BUILD),,all)
+	$(call installed,put)
+	umask 022 && $(INSTALL) -d $(DESTDIR)$(confdir)
+
+# Files of others remain: settings of sessions, own API files.
 uninstall:
-	rm -f $(patsubst $(B)/bin/%,$(DESTDIR)$(bindir)/%,$(PROGRAMS))
-	rm -f $(patsubst $(B)/bin/%,$(DESTDIR)$(bashdir)/%,$(PROGRAMS)) $(DESTDIR)$(zshdir)/_ovni
-	rm -f $(patsubst docs/man/%,$(DESTDIR)$(mandir)/man1/%,$(wildcard docs/man/*.1))
-	rm -f $(patsubst docs/man/%,$(DESTDIR)$(mandir)/man5/%,$(wildcard docs/man/*.5))
-	rm -f $(patsubst docs/man/%,$(DESTDIR)$(mandir)/man8/%,$(wildcard docs/man/*.8))
-	rm -f $(patsubst docs/man/%,$(DESTDIR)$(mandir)/man3/%,$(wildcard docs/man/*.3))
-	rm -f $(DESTDIR)$(libdir)/$(notdir $(LIBLOOM)) $(DESTDIR)$(libdir)/pkgconfig/ovni-loom.pc
-	rm -rf $(DESTDIR)$(datadir) $(DESTDIR)$(docdir) $(DESTDIR)$(incdir)
-	rm -f $(DESTDIR)$(unitdir)/ovni-bpf@.service
+	$(call installed,drop)
+	rm -f $(DESTDIR)$(bindir)/ovni-sync
+	for d in $(foreach d,$(datadir) $(docdir) $(incdir) $(confdir),$(DESTDIR)$(d)); do \
+		[ ! -d $$d ] || find $$d -depth -type d -exec rmdir --ignore-fail-on-non-empty {} + ; done
+
+# The tarball of a release: the files of the last commit. Builds without git, as "release".
+.PHONY: dist
+dist: TARBALL = $(B)/ovni-bpf-$(VERSION).tar.gz
+dist:
+	@mkdir -p $(B)
+	@git diff --quiet HEAD || echo 'dist: changes that are not committed are left out' >&2
+	git archive --prefix=ovni-bpf-$(VERSION)/ HEAD | gzip -9n >$(TARBALL).new
+	mv $(TARBALL).new $(TARBALL)
 
 clean:
 	rm -rf build build-san $(B)

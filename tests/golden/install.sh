@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The paths and modes of the installed files; an installed program finds its data relative to
-# itself; `make uninstall` leaves nothing behind. NO_BUILD=1 installs the build as it is: other tests
+# The paths and modes of the installed files, also with another prefix; an installed program finds its
+# data relative to itself; `make uninstall` leaves nothing of ours behind. NO_BUILD=1 installs the build as it is: other tests
 # use its programs at the same time.
 set -eu
 root=$T/root
@@ -32,11 +32,9 @@ done
 for text in "$S"/docs/*.md "$S"/docs/spec/*.md; do
 	cmp "$text" "share/doc/ovni-bpf/${text#"$S"/}"
 done
-if [ -n "$(find . -type f ! -perm -444)" ]; then
-	echo "not readable by all:"
-	find . -type f ! -perm -444
-	exit 1
-fi
+hidden=$(find "$root" -type f ! -perm -444 -o -type d -mindepth 1 ! -perm -555)
+[ -z "$hidden" ] || { echo "not readable by all: $hidden"; exit 1; }
+[ -d "$root/etc/ovni-bpf" ] || { echo "no /etc/ovni-bpf, which ovni-bpf(8) names"; exit 1; }
 
 # The configurations that the installed emulator places are those beside it.
 if [ -x bin/ovni-emu ]; then
@@ -59,9 +57,23 @@ fi
 
 cd "$T"
 make_ uninstall
-left=$(find "$root" ! -type d)
-if [ -n "$left" ] || [ -e "$root/usr/share/ovni-bpf" ] || [ -e "$root/usr/share/doc/ovni-bpf" ]
-then
-	echo "left behind:" && find "$root" | sort
-	exit 1
-fi
+left=$(find "$root" ! -type d -o -name '*ovni*' -o -path '*/share/doc/*')
+[ -z "$left" ] || { echo "left behind: $left"; exit 1; }
+
+# With another prefix all is below it, and what names a path names that one. Files of others remain.
+make_ prefix=/opt/x install
+away=$(find "$root" ! -type d ! -path "$root/opt/x/*")
+[ -z "$away" ] || { echo "not below the prefix: $away"; exit 1; }
+cd "$root/opt/x"
+wrong=$(grep -rnE '/usr/(local/)?(bin/ovni|lib|include|share/ovni)|[^x]/etc/ovni|@[a-z]+@' lib/pkgconfig lib/systemd share/*-completion) &&
+	{ echo "names another prefix: $wrong"; exit 1; }
+grep -q '^EnvironmentFile=-/opt/x/etc/ovni-bpf/%i.conf$' lib/systemd/system/ovni-bpf@.service
+grep -q '^Libs: -L/opt/x/lib ' lib/pkgconfig/ovni-loom.pc
+touch etc/ovni-bpf/night.conf share/ovni-bpf/apis/own.json share/doc/others
+cd "$T"
+make_ prefix=/opt/x uninstall
+left=$(cd "$root/opt/x" && find . ! -type d | sort)
+[ "$left" = './etc/ovni-bpf/night.conf
+./share/doc/others
+./share/ovni-bpf/apis/own.json' ] ||
+	{ echo "left behind: $left"; exit 1; }

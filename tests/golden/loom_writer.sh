@@ -13,7 +13,7 @@ wrong() {
 	status=1
 }
 
-MAKEFLAGS='' make -s -C "$S" B="$B" DESTDIR="$root" prefix=/usr install >/dev/null || exit 1
+MAKEFLAGS='' make -s -C "$S" B="$B" DESTDIR="$root" prefix=/usr NO_BUILD=1 install >/dev/null || exit 1
 flags=()
 nm "$root/usr/lib/libovni-loom.a" 2>/dev/null | grep -q __asan && flags=("-fsanitize=address,undefined")
 cp "$root"/usr/share/doc/ovni-bpf/examples/loomsim.c "$T" && cd "$T" || exit 1

@@ -6,7 +6,7 @@
 set -eu
 
 make_() { MAKEFLAGS='' make -s -C "$S" B="$B" "$@"; }
-make_ prefix="$T/usr" install
+make_ prefix="$T/usr" NO_BUILD=1 install
 unit=$T/usr/lib/systemd/system/ovni-bpf@.service
 [ -e "$unit" ] || { echo "no unit is installed"; exit 1; }
 grep -qx "ExecStart=$T/usr/bin/ovni-bpf session run %i \$OVNI_BPF_OPTIONS" "$unit" ||
