@@ -64,6 +64,7 @@ OPT := $(if $(DEBUG),-Og,-O2)
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wwrite-strings -Wundef -Wvla -Wno-missing-field-initializers \
 	-Werror=implicit-function-declaration -Werror=return-type
+WARN += $(if $(findstring clang,$(CC)),-Wno-unknown-attributes) # noclone is gcc's
 # Builds in different folders are identical: no file names its folder.
 SAME_PATHS := -ffile-prefix-map=$(CURDIR)=. $(if $(filter /%,$(B)),-ffile-prefix-map=$(abspath $(B))=build)
 OUR_CPPFLAGS := -D_GNU_SOURCE -I. -I$(B) -DVERSION='"$(VERSION)"' -DCOMMIT='"$(COMMIT)"' \
