@@ -71,7 +71,7 @@ BASH
 			values[$1 " " $4] = $5
 			if ($3 != "") values[$1 " " $3] = $5
 		} else if ($5 != "") {
-			values[$1 " " $4] = $5 == "PID[,PID]" ? "<pid>" : "<file>"
+			values[$1 " " $4] = $5 == "PID[,PID]" ? "<pid>" : $5 ~ /^BIN(:FUNC|\[)/ ? "<function>" : "<file>"
 			if ($3 != "") values[$1 " " $3] = values[$1 " " $4]
 		}
 	}
@@ -98,10 +98,30 @@ _ovni_name() {
 	echo "$name"
 }
 
+# The functions of a binary that begin with a text, and the names of sessions, from the program.
+_ovni_functions() {
+	"${COMP_WORDS[0]/#\~\//$HOME/}" --list "$1:$2*" 2>/dev/null |
+		awk 'NF == 5 && $1 $2 ~ /^[0-9a-f]+$/ { print $5 }'
+}
+_ovni_sessions() {
+	"${COMP_WORDS[0]/#\~\//$HOME/}" session list 2>/dev/null | awk 'NR > 1 { print $1 }'
+}
+
 _ovni() {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} name values
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} name values binary='' i
 	name=$(_ovni_name)
 	COMPREPLY=()
+	# bash splits words at ':', too: OPTION [=] BINARY : FUNCTIONS
+	i=$COMP_CWORD
+	if [ "$cur" = : ]; then
+		binary=$prev cur=''
+	elif [ "$prev" = : ]; then
+		i=$((i - 1)) binary=${COMP_WORDS[COMP_CWORD - 2]}
+	fi
+	if [ -n "$binary" ] && ((i > 2)); then
+		prev=${COMP_WORDS[i - 2]}
+		[ "$prev" != = ] || prev=${COMP_WORDS[i - 3]}
+	fi
 	if [ "$cur" = = ]; then # bash splits words at '='
 		cur=
 	elif [ "$prev" = = ]; then
@@ -110,7 +130,12 @@ _ovni() {
 	values=${_ovni_values["$name $prev"]-}
 	if [ "$values" = "<pid>" ]; then
 		mapfile -t COMPREPLY < <(cd /proc && compgen -W "$(echo [0-9]*)" -- "$cur")
-	elif [ "$values" = "<file>" ]; then
+	elif [ "$values" = "<function>" ] && [ -n "$binary" ]; then
+		local before=''
+		[[ $cur != *,* ]] || before=${cur%,*},
+		mapfile -t COMPREPLY < <(_ovni_functions "${binary/#\~\//$HOME/}" "${cur##*,}" | sed "s|^|$before|")
+		compopt +o default -o nospace # more functions may follow a comma
+	elif [ "$values" = "<file>" ] || [ "$values" = "<function>" ]; then
 		: # the default: files
 	elif [ -n "$values" ]; then
 		mapfile -t COMPREPLY < <(compgen -W "$values" -- "$cur")
@@ -119,6 +144,8 @@ _ovni() {
 		[[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace
 	elif [ -n "${_ovni_commands[$name]-}" ] && [[ $prev == "${name##* }" || ${prev##*/} == "$name" ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "${_ovni_commands[$name]}" -- "$cur")
+	elif [[ $name == "ovni-bpf session "@(status|save|stop) ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "$(_ovni_sessions)" -- "$cur")
 	fi
 }
 BASH
@@ -128,6 +155,18 @@ BASH
 zsh_script() {
 	echo "#compdef $*"
 	echo "# Completion of the programs of ovni-bpf for zsh; made by tools/completion.sh."
+	cat <<'ZSH'
+_ovni_functions() {
+	local binary=${PREFIX%%:*}
+	if compset -P 1 '*:'; then
+		compset -P '*,'
+		compadd -S '' -- ${(f)"$(${(Q)words[1]} --list "${(Q)binary/#\~\//$HOME/}:${(Q)PREFIX}*" 2>/dev/null |
+			awk 'NF == 5 && $1 $2 ~ /^[0-9a-f]+$/ { print $5 }')"}
+	else
+		_files -S :
+	fi
+}
+ZSH
 	echo "local -A ovni_commands"
 	echo "local -a specs"
 	awk -F'|' '
@@ -140,6 +179,7 @@ zsh_script() {
 		action = $5 == "" ? "" : ":" argument ":_files"
 		if ($5 ~ /^[a-z]/) action = ":value:(" $5 ")"
 		if ($5 == "PID[,PID]") action = ":pid:_pids"
+		if ($5 ~ /^BIN(:FUNC|\[)/) action = ":binary\\:function:_ovni_functions"
 		spec = $4 ($5 == "" ? "" : "=") "[" help "]" action
 		specs[$1] = specs[$1] "\n\t\t" quoted(spec)
 		if ($3 != "") specs[$1] = specs[$1] "\n\t\t" quoted($3 "[" help "]" action)
@@ -155,6 +195,8 @@ zsh_script() {
 		print "\tcompadd -- ${=ovni_commands[$name]}\n\t[[ $name != ovni-bpf ]] && return\nfi"
 		print "[[ $name == \"ovni-bpf session start\" || $name == \"ovni-bpf session run\" ]] && name=ovni-bpf"
 		print "[[ $name == \"ovni-report \"* ]] && name=ovni-report"
+		print "if [[ $name == \"ovni-bpf session \"(status|save|stop) && $words[CURRENT] != -* ]]; then"
+		print "\tcompadd -- ${(f)\"$(${(Q)words[1]} session list 2>/dev/null | awk \047NR > 1 { print $1 }\047)\"}\n\treturn\nfi"
 		print "case $name in"
 		for (i = 1; i <= n; i++) printf "%s)\n\tspecs=(%s)\n\t;;\n", quoted(names[i]), specs[names[i]]
 		print "esac\n_arguments -s $specs \047*:file:_files\047"
