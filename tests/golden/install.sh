@@ -26,6 +26,7 @@ diff -r --exclude='*.[ch]' "$S/user/apis" share/ovni-bpf/apis
 for page in "$S"/docs/man/*.[1-8]; do
 	cmp "$page" "share/man/man${page##*.}/${page##*/}"
 done
+cmp "$S/bpf/COPYING" share/doc/ovni-bpf/COPYING
 for text in README.md CHANGELOG.md CONTRIBUTING.md LICENSE; do
 	cmp "$S/$text" "share/doc/ovni-bpf/$text"
 done
