@@ -51,7 +51,7 @@ fi
 if [ -x bin/ovni-bpf ]; then
 	said=$(bin/ovni-bpf --api nothing -- /bin/true 2>&1) && { echo "an API that is not there: $said"; exit 1; }
 	case $said in
-	*"--api nothing: no such API in $root/usr/bin/../share/ovni-bpf/apis, only: mpi, nosv, openmp, pthread "*) ;;
+	*"--api nothing: no such API in $root/usr/bin/../share/ovni-bpf/apis, only: mpi-messages, mpi, nosv, openmp, pthread "*) ;;
 	*) echo "where are the API files? $said"; exit 1 ;;
 	esac
 fi
