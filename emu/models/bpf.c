@@ -14,14 +14,14 @@
  *                                                which is the next event of the thread, has it
  *   307  the stack of a long sleep               from OHp to the next OHr, read ahead as 306
  *   308  the part of a run that interrupts     from OHx or OHr to OHp, of the thread and its CPU;
- * the took, in 1/10 000                     OHr or OHe that follows has it 324  running, runnable
- * or sleeping, and why  from OHx to OHe
+ *        took, in 1/10 000                     the OHr or OHe that follows has it
+ *   324  running, runnable or sleeping, and why from OHx to OHe
  *
  * In: OHx, OHp, OHw, OHr, OHe and marks; out: lines, and arrows with --arrows. 301 and 302 show
  * dense ids with names in the .pcf, since a tid is not unique over looms; 306 shows those of 301.
- * The types of one event
- * but 303 and 308 share a line. ovni.require.bpf in some stream enables the model; it only adds
- * lines. Specification: event-mapping.md, "richer payloads"; prv.md 7; the reference has no 303.
+ * The types of one event but 303 and 308 share a line. ovni.require.bpf in some stream enables the
+ * model; it only adds lines. Specification: event-mapping.md, "richer payloads"; prv.md 7; the
+ * reference has no 303.
  */
 #include <errno.h>
 #include <inttypes.h>

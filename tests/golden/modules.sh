@@ -29,6 +29,7 @@ TABLE = {
     "trace/loom/stats": (BASE + " trace/loom", r"cjson/"),
     "trace/loom/write": (BASE + " trace/loom trace/loom/stats", ""),
     "bpf": ("vmlinux trace/base/off_cpu.h", "bpf/"),
+    "bpf/why": ("bpf vmlinux", "bpf/"),
     "emu": (BASE + " trace/ovni trace/catalog trace/states trace/analysis trace/messages emu/paraver emu/system", ""),
     "emu/paraver": (BASE, "zlib"),
     "emu/system": (BASE + " trace/ovni emu/paraver", r"cjson/"),
@@ -44,13 +45,13 @@ TABLE = {
     "user/sink": (BASE + " trace/ovni bpf user/config user/host user/kernel user/probes user/stacks user/timeline user/writer", ""),
     "user/timeline": (BASE + " trace/ovni trace/catalog bpf user/config user/elf user/host user/probes user/stacks user/writer", "cjson/"),
     "user/stacks": (BASE + " bpf user/elf user/host", ""),
-    "user/kernel": (BASE + " bpf user/config user/host user/probes", "bpf/"),
+    "user/kernel": (BASE + " bpf bpf/why user/config user/host user/probes", "bpf/"),
     "user/apis": (BASE + " trace/catalog user/probes", ""),
     "user/probes": (BASE + " trace/ovni trace/catalog bpf user/config user/elf user/host", "bpf/|elfutils/|dwarf"),
     "user/elf": (BASE + " user/host", r"libelf|gelf|elfutils/|dwarf|libiberty/|capstone/|zlib"),
     "user/control": (BASE + " user/host", ""),
     "user/writer": (BASE + " trace/ovni user/host", ""),
-    "user/config": (BASE + " bpf user/host", "bpf/"),
+    "user/config": (BASE + " bpf bpf/why user/host", "bpf/"),
     "user/host": (BASE, "cap-ng"),
     "tools": (BASE + " trace/ tools/lib", ""),
     "tools/lib": (BASE + " trace/ovni", "cjson/"),
@@ -145,7 +146,7 @@ def check(top):
             if module == "bpf" and "/" not in name:
                 name = "bpf/" + name
             target = os.path.dirname(name)
-            if not (allowed(module, target) or name in TABLE[module][0].split()) or (target == "bpf" and module != "bpf" and
+            if not (allowed(module, target) or name in TABLE[module][0].split()) or (target == "bpf" and module not in ("bpf", "bpf/why") and
                                                os.path.basename(name) not in KERNEL_HEADERS):
                 wrong.append('%s: may not include "%s"' % (file, name))
             files.setdefault(file, set()).add(name)

@@ -9,7 +9,7 @@ version=$(cat VERSION)
 same() { # WHAT FOUND WANTED
 	[ "$2" = "$3" ] || { echo "$1: '$2', expected '$3'"; exit 1; }
 }
-same CHANGELOG.md "$(sed -n 's/^## \[\([0-9.]*\)\] - 20[0-9-]*$/\1/p' CHANGELOG.md | head -n 1)" "$version"
+same "the newest release in the changelog" "$(sed -n 's/^## \[\([0-9.]*\)\] - 20[0-9-]*$/\1/p' CHANGELOG.md | head -n 1)" "$version"
 same debian/changelog "$(sed -n '1s/^ovni-bpf (\(.*\)) .*/\1/p' debian/changelog)" "$version"
 tag=$(git -c safe.directory="$S" tag --points-at HEAD -l 'v*' 2>/dev/null || true)
 same 'the tag of this commit' "${tag:-v$version}" "v$version"

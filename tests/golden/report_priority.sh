@@ -47,10 +47,10 @@ thread n 1 3 bpf.name="c"
 END
 report latency --by priority --csv trace | cut -d , -f 1,6- >got || fail "latency"
 cat >want <<'END'
-thread,runs,run_time,waits,wait_time,wait_avg,wait_p50,wait_p99,wait_max,max_at
-priority unknown,3,1099,2,81,40,1,80,80,800
-SCHED_FIFO 40,4,1095,3,65,21,20,40,40,600
-SCHED_OTHER nice 0,2,190,1,10,10,10,10,10,210
+thread,runs,run_time,waits,wait_time,wait_avg,wait_p50,wait_p99,wait_max,max_at,cpu_idle
+priority unknown,3,1099,2,81,40,1,80,80,800,
+SCHED_FIFO 40,4,1095,3,65,21,20,40,40,600,
+SCHED_OTHER nice 0,2,190,1,10,10,10,10,10,210,
 END
 diff want got || fail "latency"
 report latency --by priority --histogram trace >got || fail "the histogram"

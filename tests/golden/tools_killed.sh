@@ -11,7 +11,7 @@ cd "$T"
 make() { "$S/tests/golden/tools_make.py" "$1"; }
 thread() { printf 'thread %s %d\n%d OHx i32:-1 i32:-1 u64:0\n9000 OHe\n' "$1" "$2" $((1000 + $2)); }
 for i in 1 2 3; do thread 'n 1' $i; done | make plain
-for i in 1 2 3; do thread 'm 7' $i; done | make other
+for i in 1 2 3; do thread 'm 1' $i; done | make other
 { thread 'n 1' 1; thread 'n 1' 2; printf 'thread n 1 3 ovni.finished=\n1010 OHx i32:-1 i32:-1 u64:0\n'; } | make broken
 for i in 1 2 3; do
 	echo "thread n 1 $i bpf.name=\"w\" ovni.require={\"ovni\":\"1.1.0\",\"kernel\":\"1.0.0\"}"
@@ -30,7 +30,7 @@ PROGRAMS = [  # arguments, the program that judges the output
     ("check --repair -o out broken", CHECK),
     ("cut --from 1000 --to 8000 -o out plain", CHECK),
     ("merge -o out plain kernel", CHECK),
-    ("merge -a -o out plain other", CHECK),
+    ("merge -a --loom n=m -o out plain other", CHECK),
     ("convert -d -m -o out plain", CHECK),
     ("pallas import archive out", CHECK),
     ("loom import -o out LOOM/ours", CHECK),

@@ -58,7 +58,7 @@ static const struct {
 	 "line 2: \"title\" must be a string"},
 
 	{"mark_zero", MARKS("\"0\": {\"title\": \"a\", \"chan_type\": \"stack\"}"),
-	 "line 2: the type of a mark is a number from 1 to 89"},
+	 "line 2: the type of a mark is a number from 1 to 88"},
 	{"mark_too_high", MARKS("\"90\": {\"title\": \"a\", \"chan_type\": \"stack\"}"),
 	 "line 2: the type of a mark"},
 	{"mark_no_number", MARKS("\"1x\": {\"title\": \"a\", \"chan_type\": \"stack\"}"),

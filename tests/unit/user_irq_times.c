@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* irq_times: the time of interrupts of each run, in the event after it; kinds of handlers in words.
  */
-#include "bpf/irq.h"
+#include "bpf/why/irq.h"
 #include "timeline_records.h"
 #include "trace/ovni/irq_time.h"
 #include "user/config/irq_names.h"

@@ -22,7 +22,7 @@
 #include "user/kernel/bpf_select.h"
 #include "user/kernel/rings.h"
 #include "user/host/topology.h"
-#include "bpf/irq.h"
+#include "bpf/why/irq.h"
 #include "bpf/ovni.skel.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"

@@ -210,7 +210,8 @@ static char *kept_path(const struct loom_export *x, const char *key)
 			 slash > x->run_path ? "/" : "", name);
 }
 
-static int return_file(struct loom_export *x, const char *kept)
+/* `empty`: makes the file, and does not copy it yet. */
+static int return_file(struct loom_export *x, const char *kept, bool empty)
 {
 	const char *name = basename(kept), *end = name + run_files_stem(name);
 	/* RUN with the end of the old name */
@@ -219,8 +220,9 @@ static int return_file(struct loom_export *x, const char *kept)
 
 	if (!path)
 		return no_memory(x);
-	err = keep_files_return(x->trace.fd, x->trace.path, kept, path);
-	if (!err)
+	err = empty ? keep_files_empty(path)
+		    : keep_files_return(x->trace.fd, x->trace.path, kept, path);
+	if (!err && !empty)
 		log_info("%s: the kept file %s", path, kept);
 	free(path);
 	return err;
@@ -416,10 +418,12 @@ static int export_run(struct loom_export *x)
 	} else if (rewrites(x)) {
 		err = rewrite(x, trace, perf);
 	} else {
-		/* the trace last: without it this is no run */
-		err = perf ? return_file(x, perf) : 0;
+		/* the trace last: while it is empty this is no run */
+		err = perf ? return_file(x, trace, true) : 0;
+		if (perf && !err)
+			err = return_file(x, perf, false);
 		if (!err)
-			err = return_file(x, trace);
+			err = return_file(x, trace, false);
 	}
 	free(trace);
 	free(perf);

@@ -108,11 +108,41 @@ out:
 	return err;
 }
 
+/* Opens `path` as an empty file: its descriptor, or -errno after a message. */
+static int open_empty(const char *path)
+{
+	int out = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644),
+	    err = 0;
+	struct stat st;
+
+	if (out < 0 || fstat(out, &st))
+		err = -errno;
+	else if (!S_ISREG(st.st_mode))
+		err = -EINVAL;
+	else if (ftruncate(out, 0))
+		err = -errno;
+	if (!err)
+		return out;
+	if (out >= 0)
+		close(out);
+	log_error("cannot write '%s': %s", path, strerror(-err));
+	return err;
+}
+
+int keep_files_empty(const char *path)
+{
+	int out = open_empty(path);
+
+	if (out < 0)
+		return out;
+	close(out);
+	return 0;
+}
+
 int keep_files_return(int fd, const char *dir, const char *from, const char *path)
 {
 	uint64_t size = 0;
-	int in = input_open(fd, from, INPUT_EVENTS_MAX, &size), out = -1, err;
-	struct stat st;
+	int in = input_open(fd, from, INPUT_EVENTS_MAX, &size), out, err;
 
 	if (in >= 0 && !size) {
 		err = -EBADMSG;
@@ -125,14 +155,13 @@ int keep_files_return(int fd, const char *dir, const char *from, const char *pat
 			  input_why(err, INPUT_EVENTS_MAX));
 		goto out;
 	}
-	out = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
-	if (out < 0 || fstat(out, &st))
-		err = -errno;
-	else if (!S_ISREG(st.st_mode))
-		err = -EINVAL;
-	else
-		err = ftruncate(out, 0) ? -errno : copy(in, out);
-	if (out >= 0 && close(out) && !err)
+	out = open_empty(path);
+	if (out < 0) {
+		err = out;
+		goto out;
+	}
+	err = copy(in, out);
+	if (close(out) && !err)
 		err = -errno;
 	if (err)
 		log_error("cannot write '%s': %s", path, strerror(-err));

@@ -24,4 +24,7 @@ int keep_files(int fd, const char *dir, const char *name, int from_dir, const ch
 int keep_files_return(int fd, const char *dir, const char *from, const char *path)
 	__attribute__((warn_unused_result));
 
+/* Makes `path` an empty file, which no reader takes for a run. 0, or -errno after a message. */
+int keep_files_empty(const char *path) __attribute__((warn_unused_result));
+
 #endif

@@ -9,10 +9,10 @@
  * in the middle of enter() or leave() may count up to its own length twice: one in 10^4.
  * Specification: why.md A6, and part B; ebpf.md 8.2.
  */
-#include "cost.bpf.h"
-#include "emit.bpf.h"
-#include "irq.h"
-#include "target.bpf.h"
+#include "bpf/cost.bpf.h"
+#include "bpf/emit.bpf.h"
+#include "bpf/why/irq.h"
+#include "bpf/target.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -8,9 +8,9 @@
  * that was sent last: a task whose words are the same sends none. With up to 64 CPUs the words are
  * exact; with more, the second one is a hash.
  */
-#include "cost.bpf.h"
-#include "priority.bpf.h"
-#include "target.bpf.h"
+#include "bpf/cost.bpf.h"
+#include "bpf/priority.bpf.h"
+#include "bpf/target.bpf.h"
 
 #define HASH_FACTOR 0x9e3779b97f4a7c15ull
 

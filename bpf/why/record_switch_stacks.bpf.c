@@ -2,4 +2,4 @@
 /* record_switch_stacks: the programs of record_switch.bpf.c, with the stack of next (--why=stack).
  */
 #define STACKS 1
-#include "record_switch.bpf.c"
+#include "bpf/record_switch.bpf.c"

@@ -7,8 +7,8 @@
  * other handlers that interrupted them, so nested handlers count once. The sums begin when the
  * programs are attached, and never fall. Specification: why.md A6, and part B.
  */
-#ifndef BPF_IRQ_H
-#define BPF_IRQ_H
+#ifndef BPF_WHY_IRQ_H
+#define BPF_WHY_IRQ_H
 
 #ifndef __VMLINUX_H__
 #include <linux/types.h>
