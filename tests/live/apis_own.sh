@@ -221,7 +221,7 @@ refuse() { # TEXT OPTION...: it must fail, and say it
 sed 's/"entry": \[{"set"/"entri": [{"set"/' mine.json >bad.json
 sed 's/"Flow"/"Stream"/' mine.json >other.json
 refuse 'bad.json: line 5: a function has no key "entri", only: symbols, first,' --api ./bad.json
-refuse '--api mpii: no such API in .*, only: mpi, nosv, openmp, pthread ' --api mpii
+refuse '--api mpii: no such API in .*, only: mpi-messages, mpi, nosv, openmp, pthread ' --api mpii
 refuse "cannot open './none.json': No such file" --api ./none.json
 refuse 'other.json: line 3: the mark 11 is declared otherwise in ./mine.json, line 3' --api ./mine.json --api ./other.json
 [ ! -e bad ] || complain "a refused recording leaves a trace"

@@ -42,17 +42,20 @@ stop, runs = False, 0
 def naps():
     global runs
     while not stop: nap(); runs += 1
+begin = time.monotonic()
 def own():
-    for change in changes: change(0); nap(); tell(threading.get_native_id())
+    while time.monotonic() < begin + 0.5:
+        for change in changes: change(0); nap(); tell(threading.get_native_id())
 worker = threading.Thread(target=own)
 worker.start(); worker.join()
 sleeper = threading.Thread(target=naps)
 sleeper.start()
-for change in changes:  # of another thread
-    change(sleeper.native_id)
-    before = runs
-    while runs < before + 2: nap()
-    tell(sleeper.native_id)
+while time.monotonic() < begin + 1.2:  # of another thread; longer than three parts of a rotation
+    for change in changes:
+        change(sleeper.native_id)
+        before = runs
+        while runs < before + 2: nap()
+        tell(sleeper.native_id)
 stop = True
 sleeper.join()
 # A mutex with priority inheritance: its owner is as urgent as the thread that waits for it.

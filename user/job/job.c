@@ -98,7 +98,8 @@ static int record(struct elected *e, int ready)
 	log_setup("ovni-bpf", options.verbose ? LOG_DEBUG : LOG_WARN);
 	options.output_chosen = true;
 	status = session_run(&options, NULL);
-	if (status == STATUS_FAILED)
+	/* the directory is the user's; a failure before the privileges were dropped has them still */
+	if (status == STATUS_FAILED && !privilege_act_as_caller())
 		job_dir_failed(&options);
 	free(options.pids);
 	return status;
@@ -229,6 +230,10 @@ static int lead(struct elected *e)
 			      e->launcher.local_size, o->job_timeout_ns);
 	if (!err)
 		err = start_recorder(e);
+	/* from here on this process only waits, passes signals on, and may write into the directory
+	 * of the user */
+	if (!err)
+		err = privilege_act_as_caller();
 	if (!err)
 		recorded = wait_ready(e);
 	election_answer(&e->election, recorded ? JOB_RECORDED : JOB_NOT_RECORDED);
