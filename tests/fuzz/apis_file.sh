@@ -23,6 +23,6 @@ open(os.path.join(os.path.dirname(seeds), "words"), "w").write("".join('"%s"\n' 
     '"api" "map" "title" "marks" "chan_type" "parts" "libraries" "program" "spellings" "functions" "symbols" "first" "entry" "during" '
     '"return" "note" "begin" "end" "set" "if" "zero" "nonzero" "mark" "label" "PI[" {name} {lower} {upper}'.split()))
 PYTHON
-mapfile -t sources < <(module user/apis/api_file.c trace/base trace/ovni trace/catalog)
+mapfile -t sources < <(module user/apis/api_file.c user/probes/{action,site_value}.c trace/base trace/ovni trace/catalog)
 LDLIBS="-lcjson -lm -lseccomp" build_fuzzer apis_file "${sources[@]}"
 run_fuzzer apis_file "$FUZZ_SECONDS" -max_len=8192 -dict="$T/words"

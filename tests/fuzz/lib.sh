@@ -33,7 +33,7 @@ module() {
 
 build_emu_fuzzer() { # NAME: one that calls the emulator
 	local sources
-	mapfile -t sources < <(module trace/base trace/ovni trace/catalog trace/states trace/analysis emu)
+	mapfile -t sources < <(module trace/base trace/ovni trace/catalog trace/states trace/analysis trace/messages emu)
 	LDLIBS="-lcjson -lm -lz -lseccomp -lpthread" build_fuzzer "$1" "${sources[@]}"
 }
 

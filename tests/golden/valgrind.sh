@@ -27,7 +27,7 @@ thread n 1 2
 45 OHe
 END
 make "$T/other" <<'END'
-thread m 7 7
+thread m 1 2
 12 OHx i32:0 i32:-1 u64:0
 42 OHe
 END
@@ -65,7 +65,7 @@ for report in overview timeline latency preempt wake cpu func timehist flame; do
 	try 0 report $report good
 done
 try 0 cut --from 20ns -o part good
-try 0 merge -o both good other
+try 0 merge --loom n=m -o both good other
 try 0 sort good
 try 0 pallas export good archive
 try 0 export --csv -o tables good

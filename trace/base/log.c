@@ -221,7 +221,8 @@ void log_lack(const char *fmt, ...)
 	char what[256];
 	va_list args;
 
-	if (atomic_exchange(&lacks_memory, true))
+	/* of a thread that is muted, another one reports it */
+	if (muted || atomic_exchange(&lacks_memory, true))
 		return;
 	va_start(args, fmt);
 	vsnprintf(what, sizeof(what), fmt, args);

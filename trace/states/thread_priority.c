@@ -51,11 +51,13 @@ static uint32_t find(const struct owner *owner, int64_t value)
 
 bool thread_priorities_step(struct thread_priorities *p, uint32_t stream, const struct event *ev)
 {
-	const struct owner *owner = &p->source->owners[stream];
+	const struct owner *owner;
 	struct thread_priority *t;
 
-	if (!p->threads || event_mcv(ev) != MCV('O', 'M', '=') || ev->payload_size < 12 ||
-	    !owner->npriorities || get_i32(ev->payload + 8) != owner->priority_type)
+	if (!p->threads || event_mcv(ev) != MCV('O', 'M', '=') || ev->payload_size < 12)
+		return false;
+	owner = &p->source->owners[stream];
+	if (!owner->npriorities || get_i32(ev->payload + 8) != owner->priority_type)
 		return false;
 	t = &p->threads[stream];
 	if (t->now != NONE)
