@@ -18,6 +18,8 @@
 #define ANY_TAG	  (-1)
 #define REQUESTS  7 /* of MPI_Waitall that are recorded */
 #define LABELS	  128
+/* Sends that a receive of an unknown message looks at, so that its cost is bounded. */
+#define CANDIDATES 1024
 
 /* The marks of user/apis/mpi-messages.json. */
 enum value {
@@ -91,14 +93,15 @@ static const struct {
 
 /* A send or a receive. */
 struct op {
-	bool used, send, resolved, done, cancelled;
+	bool used, send, resolved, done, cancelled, requested;
 	uint32_t stream, comm;
 	int32_t rank, peer, tag; /* ranks in the world; peer of an unresolved receive: ANY */
 	int64_t bytes;		 /* -1: not known */
 	int64_t posted;		 /* the call began */
 	int64_t from, to;	 /* the thread was in the call that completes it; NO_CLOCK */
-	uint64_t request;
+	uint64_t request; /* if `requested` */
 	uint32_t partner, next; /* NONE; next: in its queue, or free */
+	uint32_t earlier, later; /* NONE; of a send: in the list of its inbox */
 };
 
 struct queue {
@@ -110,10 +113,10 @@ struct channel {
 	struct queue sends, receives;
 };
 
-/* The receives of a rank in a communicator, as posted. */
+/* Of a rank in a communicator: its receives, as posted, up to the first one whose message is not
+ * known; the sends to it that have no receive, in the order of their clocks. */
 struct inbox {
-	struct queue posted;
-	bool uncertain;
+	struct queue posted, sent;
 };
 
 struct thread {
@@ -125,6 +128,7 @@ struct thread {
 	unsigned nrequests;
 	enum call present;
 	bool is_mpich, returning;
+	uint32_t send; /* of the present call, or NONE */
 	int64_t enter, leave;
 };
 
@@ -140,6 +144,7 @@ struct messages_own {
 	struct inbox *inboxes;
 	size_t ninboxes;
 	struct message_pair outside; /* of the part */
+	bool over;		     /* the walk is */
 	struct hash channel_at, inbox_at, pair_at, request_at;
 };
 
@@ -156,6 +161,7 @@ static int read_labels(struct thread **thread, const struct json *mark)
 	t = *thread = calloc(1, sizeof(*t));
 	if (!t)
 		return -ENOMEM;
+	t->send = NONE;
 	for (label = json_first(json_key(mark, "labels")); label; label = json_next(label)) {
 		unsigned long value = strtoul(json_name(label), NULL, 10);
 		const char *text = json_string(label), *of;
@@ -279,10 +285,12 @@ static struct channel *channel_of(struct messages_own *own, const struct op *op)
 	return &own->channels[*at];
 }
 
+/* The inbox of the rank that receives. */
 static struct inbox *inbox_of(struct messages_own *own, const struct op *op)
 {
+	int32_t rank = op->send ? op->peer : op->rank;
 	uint32_t *at = hash_at(&own->inbox_at,
-			       (struct hash_key){(uint64_t)op->rank, (uint64_t)op->comm, 0});
+			       (struct hash_key){(uint64_t)rank, (uint64_t)op->comm, 0});
 	struct inbox *inbox;
 
 	if (!at)
@@ -291,10 +299,37 @@ static struct inbox *inbox_of(struct messages_own *own, const struct op *op)
 		inbox = ARRAY_ADD(own->inboxes, own->ninboxes);
 		if (!inbox)
 			return NULL;
-		*inbox = (struct inbox){.posted = {NONE, NONE}};
+		*inbox = (struct inbox){.posted = {NONE, NONE}, .sent = {NONE, NONE}};
 		*at = (uint32_t)own->ninboxes - 1;
 	}
 	return &own->inboxes[*at];
+}
+
+static void add_sent(struct messages_own *own, struct inbox *inbox, uint32_t at)
+{
+	struct op *op = &own->ops[at];
+
+	op->later = NONE;
+	op->earlier = inbox->sent.tail;
+	if (inbox->sent.tail == NONE)
+		inbox->sent.head = at;
+	else
+		own->ops[inbox->sent.tail].later = at;
+	inbox->sent.tail = at;
+}
+
+static void remove_sent(struct messages_own *own, struct inbox *inbox, uint32_t at)
+{
+	const struct op *op = &own->ops[at];
+
+	if (op->earlier == NONE)
+		inbox->sent.head = op->later;
+	else
+		own->ops[op->earlier].later = op->later;
+	if (op->later == NONE)
+		inbox->sent.tail = op->earlier;
+	else
+		own->ops[op->later].earlier = op->earlier;
 }
 
 /* ---- pairs ---- */
@@ -390,11 +425,13 @@ static int match(struct messages *m, struct channel *channel)
 		}
 		uint32_t send = pop(own, &channel->sends);
 		uint32_t receive = pop(own, &channel->receives);
+		struct inbox *inbox = inbox_of(own, &own->ops[send]);
 		struct message_pair *pair = pair_of(m, &own->ops[send], &own->ops[receive]);
 		int err;
 
-		if (!pair)
+		if (!pair || !inbox)
 			return -ENOMEM;
+		remove_sent(own, inbox, send);
 		pair->messages++;
 		if (own->ops[send].bytes >= 0) {
 			pair->sized++;
@@ -407,6 +444,42 @@ static int match(struct messages *m, struct channel *channel)
 			return err;
 	}
 	return 0;
+}
+
+/* The source and the tag of a receive that is over, and whose status the program ignored. Messages
+ * of one source do not overtake: with a known source it is the first one that has no receive. With
+ * any source it is that too, if the messages without a receive have one source; else the first one
+ * of all of them is taken, and counted: they may have arrived in another order. */
+static void resolve(struct messages *m, const struct inbox *inbox, struct op *receive)
+{
+	const struct messages_own *own = m->own;
+	int64_t end = receive->done ? receive->to : INT64_MAX;
+	uint32_t at = inbox->sent.head;
+	const struct op *found = NULL;
+	bool one = receive->peer >= 0;
+	int looked = 0;
+
+	for (; at != NONE && looked < CANDIDATES; at = own->ops[at].later, looked++) {
+		const struct op *send = &own->ops[at];
+
+		if (send->posted > end)
+			break;
+		if ((receive->peer >= 0 && send->rank != receive->peer) ||
+		    (receive->tag != ANY_TAG && send->tag != receive->tag))
+			continue;
+		if (found && send->rank != found->rank)
+			break;
+		found = found ? found : send;
+		if (one)
+			break;
+	}
+	if (!found)
+		return;
+	one |= at == NONE || (looked < CANDIDATES && own->ops[at].posted > end);
+	m->in_order += !one;
+	receive->peer = found->rank;
+	receive->tag = found->tag;
+	receive->resolved = true;
 }
 
 /* The receives of an inbox, up to the first one whose message is not known yet, go to their
@@ -422,15 +495,14 @@ static int sort_inbox(struct messages *m, struct inbox *inbox)
 		struct channel *channel;
 		int err;
 
-		if (!op->cancelled && !op->resolved && !op->done)
+		if (!op->cancelled && !op->resolved && !op->done && !own->over)
 			return 0;
 		pop(own, &inbox->posted);
-		if (op->cancelled || !op->resolved || inbox->uncertain) {
-			m->after_unknown += !op->cancelled && inbox->uncertain;
-			if (!op->cancelled && !inbox->uncertain) {
-				m->unknown_source++;
-				inbox->uncertain = true;
-			}
+		if (!op->cancelled && !op->resolved)
+			resolve(m, inbox, op);
+		if (op->cancelled || !op->resolved) {
+			m->unknown_source += !op->cancelled && op->done;
+			m->receives += !op->cancelled && !op->done;
 			free_op(own, at);
 			continue;
 		}
@@ -517,7 +589,9 @@ static int begin(struct messages *m, uint32_t stream, const struct thread *t, bo
 			  .from = NO_CLOCK,
 			  .to = NO_CLOCK,
 			  .partner = NONE,
-			  .next = NONE};
+			  .next = NONE,
+			  .earlier = NONE,
+			  .later = NONE};
 	return 0;
 }
 
@@ -544,16 +618,17 @@ static int publish(struct messages *m, uint32_t at)
 	struct channel *channel;
 	struct inbox *inbox;
 
+	inbox = inbox_of(own, op);
+	if (!inbox)
+		return -ENOMEM;
 	if (op->send) {
 		channel = channel_of(own, op);
 		if (!channel)
 			return -ENOMEM;
+		add_sent(own, inbox, at);
 		push(own, &channel->sends, at);
 		return match(m, channel);
 	}
-	inbox = inbox_of(own, op);
-	if (!inbox)
-		return -ENOMEM;
 	push(own, &inbox->posted, at);
 	return sort_inbox(m, inbox);
 }
@@ -573,32 +648,45 @@ static int remember_request(struct messages *m, uint32_t stream, const struct th
 	if (!known)
 		return -ENOMEM;
 	own->ops[at].request = request;
+	own->ops[at].requested = true;
 	*known = at;
 	return 0;
 }
 
-static int blocking(struct messages *m, uint32_t stream, const struct thread *t, bool send,
-		    enum value partner, enum value tag)
+static int begin_send(struct messages *m, uint32_t stream, struct thread *t)
 {
-	uint32_t at;
-	int err = begin(m, stream, t, send, get(t, partner), get(t, tag), &at);
+	int err = begin(m, stream, t, true, get(t, VALUE_PARTNER), get(t, VALUE_TAG), &t->send);
 
-	if (err || at == NONE)
-		return err;
-	complete(m->own, t, &m->own->ops[at], true);
-	if (send && t->present == CALL_SENDRECV) /* it may have waited for its receive */
-		m->own->ops[at].from = NO_CLOCK;
-	return publish(m, at);
+	return err || t->send == NONE ? err : publish(m, t->send);
 }
 
-static int nonblocking(struct messages *m, uint32_t stream, const struct thread *t, bool send)
+static int end_send(struct messages *m, uint32_t stream, struct thread *t)
+{
+	uint32_t at = t->send;
+
+	t->send = NONE;
+	if (at == NONE)
+		return 0;
+	if (t->present == CALL_ISEND)
+		return remember_request(m, stream, t, at);
+	complete(m->own, t, &m->own->ops[at], true);
+	if (t->present == CALL_SENDRECV) /* it may have waited for its receive */
+		m->own->ops[at].from = NO_CLOCK;
+	return try_finish(m, at);
+}
+
+static int receive(struct messages *m, uint32_t stream, const struct thread *t, enum value partner,
+		   enum value tag)
 {
 	uint32_t at;
-	int err = begin(m, stream, t, send, get(t, VALUE_PARTNER), get(t, VALUE_TAG), &at);
+	int err = begin(m, stream, t, false, get(t, partner), get(t, tag), &at);
 
 	if (err || at == NONE)
 		return err;
-	err = remember_request(m, stream, t, at);
+	if (t->present == CALL_IRECV)
+		err = remember_request(m, stream, t, at);
+	else
+		complete(m->own, t, &m->own->ops[at], true);
 	return err ? err : publish(m, at);
 }
 
@@ -608,7 +696,7 @@ static uint32_t find_request(const struct messages_own *own, uint32_t stream, ui
 	uint32_t at = hash_get(&own->request_at, request_key(own, stream, request));
 
 	return at != HASH_NONE && at < own->nops && own->ops[at].used && !own->ops[at].done &&
-			       own->ops[at].request == request &&
+			       own->ops[at].requested && own->ops[at].request == request &&
 			       own->ops[at].rank == communicators_rank(&own->comms, stream)
 		       ? at
 		       : NONE;
@@ -678,16 +766,15 @@ static int end_call(struct messages *m, uint32_t stream, struct thread *t)
 	}
 	switch (call) {
 	case CALL_SEND:
-	case CALL_RECV:
-		return blocking(m, stream, t, call == CALL_SEND, VALUE_PARTNER, VALUE_TAG);
 	case CALL_ISEND:
+		return end_send(m, stream, t);
+	case CALL_RECV:
 	case CALL_IRECV:
-		return nonblocking(m, stream, t, call == CALL_ISEND);
+		return receive(m, stream, t, VALUE_PARTNER, VALUE_TAG);
 	case CALL_SENDRECV:
-		err = blocking(m, stream, t, true, VALUE_PARTNER, VALUE_TAG);
+		err = end_send(m, stream, t);
 		return err ? err
-			   : blocking(m, stream, t, false, VALUE_SOURCE_TO_RECEIVE,
-				      VALUE_TAG_TO_RECEIVE);
+			   : receive(m, stream, t, VALUE_SOURCE_TO_RECEIVE, VALUE_TAG_TO_RECEIVE);
 	case CALL_WAIT:
 		return t->nrequests ? wait_for(m, stream, t, t->requests[0], true) : 0;
 	case CALL_WAITALL:
@@ -711,15 +798,18 @@ static int end_call(struct messages *m, uint32_t stream, struct thread *t)
 	}
 }
 
-/* What the others need of a call before it returns here: the colour of a split. */
+/* The parts of a call that other ranks need before it returns: a message, the colour of a split. */
 static int begin_call(struct messages *m, uint32_t stream, struct thread *t)
 {
 	struct communicators *comms = &m->own->comms;
 	uint64_t parent = (uint64_t)get(t, VALUE_COMM);
 
-	if (t->present != CALL_DUP && t->present != CALL_SPLIT && t->present != CALL_NEW_COMM)
-		return 0;
+	t->send = NONE;
 	if (!has(t, VALUE_COMM))
+		return 0;
+	if (t->present == CALL_SEND || t->present == CALL_ISEND || t->present == CALL_SENDRECV)
+		return has(t, VALUE_PARTNER) && has(t, VALUE_TAG) ? begin_send(m, stream, t) : 0;
+	if (t->present != CALL_DUP && t->present != CALL_SPLIT && t->present != CALL_NEW_COMM)
 		return 0;
 	return communicators_make(comms, stream, t->is_mpich, parent,
 				  t->present == CALL_DUP     ? COMM_COPY
@@ -804,12 +894,14 @@ static void count_left(struct messages *m)
 int messages_finish(struct messages *m)
 {
 	struct messages_own *own = m->own;
-
 	int err = 0;
 
+	own->over = true;
 	for (uint32_t i = 0; i < own->source->trace.nstreams && !err; i++)
 		if (own->threads[i] && own->threads[i]->returning)
 			err = end_call(m, i, own->threads[i]);
+	for (size_t i = 0; i < own->ninboxes && !err; i++)
+		err = sort_inbox(m, &own->inboxes[i]);
 	for (uint32_t i = 0; i < own->nops && !err; i++)
 		if (own->ops[i].used && own->ops[i].send && own->ops[i].partner != NONE)
 			err = finish_pair(m, i, own->ops[i].partner);

@@ -9,10 +9,10 @@
  * ranks the number of messages, their bytes, and the times that one waited for the other. The n-th
  * send of one rank to another with a tag, in a communicator, is received by the n-th receive, in
  * the order in which they were posted; a receive from any source, or with any tag, has the source
- * and the tag of its status. Communicators are those of the program, known by their creation:
+ * and the tag of its status, or else of the first message that fits it. Communicators are those of the program, known by their creation:
  * MPI_COMM_WORLD, MPI_Comm_dup, MPI_Comm_split.
- * Invariant: nothing is guessed: a message whose receive, communicator or size is not known is
- * counted as such. Memory follows the messages on their way, and ranks that talk to each other.
+ * Invariant: a message whose receive, communicator or size is not known is counted as such, and so
+ * is a match that is not certain. Memory follows the messages on their way, and ranks that talk to each other.
  * Specification: event-mapping.md "MPI messages".
  */
 #ifndef TRACE_MESSAGES_MESSAGES_H
@@ -27,7 +27,7 @@
 struct event;
 struct source;
 
-/* A waits of one rank for another. */
+/* The waits of one rank for another. */
 struct message_wait {
 	uint64_t count;
 	int64_t ns, longest;
@@ -64,8 +64,8 @@ struct messages {
 	size_t npairs;
 	bool any;		  /* a call was recorded */
 	uint64_t unknown_comm;	  /* sends and receives in a communicator that is not known, */
-	uint64_t unknown_source;  /* receives whose source or tag is not known, */
-	uint64_t after_unknown;	  /* receives of the same rank and communicator after such a one */
+	uint64_t unknown_source;  /* receives from any source of which no send is in the trace, */
+	uint64_t in_order;	  /* receives without a status that took the first of several sends */
 	uint64_t sends, receives; /* without a partner in the trace */
 	uint64_t unsupported;	  /* calls whose messages are not known: persistent, MPI_Mprobe */
 	uint64_t cancelled;  /* cancellations of which the trace does not tell whether they came too

@@ -118,9 +118,10 @@ static void foot(const struct report *report)
 	tell(report, m->receives, "receive", "without a send in the trace");
 	tell(report, m->unknown_comm, "send or receive", "in a communicator that is not known");
 	tell(report, m->unknown_source, "receive",
-	     "from any source or with any tag, without a "
-	     "status: the message is not known");
-	tell(report, m->after_unknown, "receive", "after such a one: the message is not known");
+	     "from any source or with any tag, without a send in the trace");
+	tell(report, m->in_order, "receive",
+	     "from any source, without a status, while several had sent: matched in the order of "
+	     "the sends");
 	tell(report, m->cancelled, "cancellation",
 	     "of which the trace does not tell whether it "
 	     "came too late: matches after it may be wrong");
