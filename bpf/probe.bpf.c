@@ -52,6 +52,22 @@ static __always_inline __u32 stack_of(struct task_struct *task, struct task_stat
 	return task_state->stack_end >> 12 & ~PROBE_STACK_ALTERNATE;
 }
 
+/* Reads `bytes` bytes of user memory. */
+static __always_inline bool read_memory(__s64 *value, __u8 bytes, __u64 at)
+{
+	*value = 0;
+	switch (bytes) {
+	case 1:
+		return !bpf_probe_read_user(value, 1, (void *)at);
+	case 2:
+		return !bpf_probe_read_user(value, 2, (void *)at);
+	case 4:
+		return !bpf_probe_read_user(value, 4, (void *)at);
+	default:
+		return !bpf_probe_read_user(value, 8, (void *)at);
+	}
+}
+
 /* Reads the value of the site; false: it cannot be read. */
 static __always_inline bool value_of(struct pt_regs *regs, __u64 cookie, __u8 side, __s64 *value)
 {
@@ -80,16 +96,7 @@ static __always_inline bool value_of(struct pt_regs *regs, __u64 cookie, __u8 si
 		    bpf_probe_read_kernel(&at, sizeof(at), (void *)regs + COOKIE_NUMBER(cookie)))
 			return false;
 		at += site->constant;
-		switch (site->bytes) {
-		case 1:
-			return !bpf_probe_read_user(value, 1, (void *)at);
-		case 2:
-			return !bpf_probe_read_user(value, 2, (void *)at);
-		case 4:
-			return !bpf_probe_read_user(value, 4, (void *)at);
-		default:
-			return !bpf_probe_read_user(value, 8, (void *)at);
-		}
+		return read_memory(value, site->bytes, at);
 	default:
 		return false;
 	}
@@ -143,22 +150,6 @@ static __always_inline void fill_record(struct record_probe *record, struct task
 	record->value = hit->value;
 	record->tid = task->pid;
 	record->pid = task->tgid;
-}
-
-/* Reads `bytes` bytes of user memory. */
-static __always_inline bool read_memory(__s64 *value, __u8 bytes, __u64 at)
-{
-	*value = 0;
-	switch (bytes) {
-	case 1:
-		return !bpf_probe_read_user(value, 1, (void *)at);
-	case 2:
-		return !bpf_probe_read_user(value, 2, (void *)at);
-	case 4:
-		return !bpf_probe_read_user(value, 4, (void *)at);
-	default:
-		return !bpf_probe_read_user(value, 8, (void *)at);
-	}
 }
 
 /* Reads one of several values of a site; false: it belongs to the other side, or cannot be read. */

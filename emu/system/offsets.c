@@ -135,8 +135,7 @@ out:
 	return err;
 }
 
-/* The looms that have a clock of their own: the parts of an accelerator are in that of a machine.
- */
+/* The number of looms without those of accelerators, which use the clock of their machine. */
 static uint32_t count_machines(const struct system *sys)
 {
 	uint32_t n = 0;

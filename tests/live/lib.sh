@@ -27,6 +27,8 @@
 #       makes $P, a folder of the user 65534 with the programs in $P/bin; removed at the end of the test
 #   attempts N COMMAND...
 #       repeats a recording and its comparison, N times at most, until the command counts no failure
+#   program_lengths WHY
+#       writes the name and the length of each program of ovni-bpf -a --why=WHY to len.WHY.txt, in translated bytes
 #   on_disk             true if the scratch folder is on a disk, where files are waited for
 #   longer LONG SHORT   prints LONG in make check-long, else SHORT
 #   finish              ends the test: status 1 if anything was wrong
@@ -237,6 +239,23 @@ oracle_judge() { # NAME
 			complain "$1: $file differs from that of ovniemu"
 	done
 	rm -rf oracle
+}
+
+program_lengths() { # WHY
+	"$RECORDER" -a -o "len.$1" --why="$1" >"len.$1.log" 2>&1 &
+	recorder=$!
+	wait_recording "len.$1" $recorder
+	PATH=$PATH:/usr/sbin bpftool -j prog show >"len.$1.json"
+	cat /proc/$recorder/fdinfo/* >"len.$1.fds" 2>/dev/null # a descriptor may be gone
+	kill -INT $recorder
+	wait $recorder
+	python3 - "len.$1" >"len.$1.txt" <<-'E'
+		import json, re, sys
+		own = {int(number) for number in re.findall(r"prog_id:\s*(\d+)", open(sys.argv[1] + ".fds").read())}
+		for p in json.load(open(sys.argv[1] + ".json")):
+		    if p["id"] in own:
+		        print(p["name"], p["bytes_xlated"])
+	E
 }
 
 facts() { # NAME, Python on standard input

@@ -130,26 +130,10 @@ attempts 3 some_cpus
 
 # A part that is not asked for costs nothing: without calls the program at switches is another one, shorter
 # than that with calls, which is shorter than that with owners; beside the iterator at the start no other program differs.
-lengths() { # WHY
-	"$RECORDER" -a -o "len.$1" --why="$1" >"len.$1.log" 2>&1 &
-	recorder=$!
-	wait_recording "len.$1" $recorder
-	PATH=$PATH:/usr/sbin bpftool -j prog show >"len.$1.json"
-	cat /proc/$recorder/fdinfo/* >"len.$1.fds" 2>/dev/null # a descriptor may be gone
-	kill -INT $recorder
-	wait $recorder
-	python3 - "len.$1" >"len.$1.txt" <<'E'
-import json, re, sys
-own = {int(number) for number in re.findall(r"prog_id:\s*(\d+)", open(sys.argv[1] + ".fds").read())}
-for p in json.load(open(sys.argv[1] + ".json")):
-    if p["id"] in own:
-        print("switch" if p["name"].startswith("record_switch") else p["name"], p["bytes_xlated"])
-E
-}
-for why in none call lock; do lengths $why; done
+for why in none call lock; do program_lengths $why; done
 python3 - <<'E' || complain "the lengths of programs: $(tail -n 99 len.*.txt)"
 programs = [dict(line.split() for line in open("len." + why + ".txt")) for why in ("none", "call", "lock")]
-switch = [int(p.pop("switch")) for p in programs]
+switch = [int(p.pop(next(name for name in p if name.startswith("record_switch")))) for p in programs]
 print("bytes of the program at switches:", *switch)
 assert len(programs[0]) > 8 and switch[0] < switch[1] < switch[2], switch
 tasks = [int(p.pop("iterate_tasks")) for p in programs] # reads the calls of threads that sleep already

@@ -140,22 +140,11 @@ seen_storm() {
 }
 # A part that is not asked for costs nothing: without it none of its programs is loaded, and with it the others are
 # the same, but for those around handlers, which it replaces.
-lengths() { # WHY
-	"$RECORDER" -a -o "len.$1" --why="$1" >"len.$1.log" 2>&1 &
-	recorder=$!
-	wait_recording "len.$1" $recorder
-	PATH=$PATH:/usr/sbin bpftool -j prog show >"len.$1.json"
-	cat /proc/$recorder/fdinfo/* >"len.$1.fds" 2>/dev/null # a descriptor may be gone
-	kill -INT $recorder
-	wait $recorder
-}
-lengths call
-lengths irq
+program_lengths call
+program_lengths irq
 python3 - <<'E' || complain "the programs with and without --why=irq"
-import json, re
 def programs(name):
-    own = {int(number) for number in re.findall(r"prog_id:\s*(\d+)", open(name + ".fds").read())}
-    return {p["name"]: p["bytes_xlated"] for p in json.load(open(name + ".json")) if p["id"] in own}
+    return {program: int(size) for program, size in (line.split() for line in open(name + ".txt"))}
 call, irq = programs("len.call"), programs("len.irq")
 mine, replaced = set(irq) - set(call), set(call) - set(irq)
 print(len(call), "kinds of programs without it, with it", len(irq), "new:", *sorted(mine))

@@ -257,7 +257,7 @@ static int charge_log(struct culprits *c, uint32_t stream, const struct queue *q
 	return 0;
 }
 
-/* The same for a victim without a main culprit: to the sums of the classes. */
+/* Charges it to the classes of culprits, for a victim without a main culprit. */
 static int charge_sums(struct culprits *c, uint32_t stream, const struct queue *q)
 {
 	const uint32_t party = c->parties ? c->parties[stream] : 0;

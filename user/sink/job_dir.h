@@ -2,7 +2,7 @@
 /*
  * job_dir: the directory that the recorders of all nodes of a job share.
  *
- * In: the job and this node; out: job.json, made by whoever comes first; loom.NODE, made by mkdir
+ * In: the job and this node; out: job.json, made by the first recorder; loom.NODE, made by mkdir
  * alone; node/NODE.json, written at the begin and replaced at the end. Invariant: no file has two
  * writers, each file has its name only when it is whole, and nothing is touched in a directory of
  * another job.
@@ -19,7 +19,7 @@
 
 /* The facts of a node's file. Clocks are those of the kernel side. */
 struct job_node_facts {
-	const char *state, *why;		   /* why: NULL if nothing is to be said */
+	const char *state, *why;		   /* why: NULL if there is no reason */
 	const char *kernel, *boot_id, *stopped_by; /* NULL: not known */
 	uint64_t t0, t1;			   /* 0: not known */
 	const struct window_edge *begin, *end;	   /* NULL: not known */
