@@ -10,8 +10,8 @@ cat >model.py <<'E'
 import csv, io, json, os, random, subprocess, sys
 S, B = os.environ["S"], os.environ["B"]
 ANY, ANY_TAG, WORLD, INT, IGNORED = -2, -1, 0x44000000, 0x4C000405, None
-LABELS = {1: "MPI_Send", 2: "MPI_Ssend", 3: "MPI_Isend", 4: "MPI_Recv", 5: "MPI_Irecv", 6: "MPI_Wait", 7: "MPI_Sendrecv"}
-SEND, SSEND, ISEND, RECV, IRECV, WAIT, SENDRECV = LABELS
+LABELS = {1: "MPI_Send", 2: "MPI_Ssend", 3: "MPI_Isend", 4: "MPI_Recv", 5: "MPI_Irecv", 6: "MPI_Wait", 7: "MPI_Sendrecv", 8: "MPI_Waitall"}
+SEND, SSEND, ISEND, RECV, IRECV, WAIT, SENDRECV, WAITALL = LABELS
 
 
 class Program:
@@ -24,7 +24,7 @@ class Program:
         self.pending = [[] for _ in range(n)]
         self.posted = [[] for _ in range(n)]   # receives without a message
         self.arrived = [[] for _ in range(n)]  # messages without a receive
-        self.moving, self.late, self.pairs = [], late, []
+        self.moving, self.late, self.pairs, self.calls = [], late, [], {}
         self.rows, self.clock, self.requests = {}, 0, 100
         for _ in range(steps):
             self.clock += 10
@@ -56,8 +56,8 @@ class Program:
             self.mark(op["rank"], clock, kind, value)
         for part in op["parts"]:
             part["from"], part["to"], part["over"] = op["enter"], clock, True
-            if part["call"] == SENDRECV and part["send"]:
-                part["from"] = None
+            if part["send"] and op["call"] >= SENDRECV:
+                part["from"] = None  # it may have waited for another message
 
     def begin(self, rank, call, send, peer, tag, size=0):
         return {"rank": rank, "call": call, "send": send, "peer": peer, "tag": tag, "bytes": size, "posted": self.clock,
@@ -104,14 +104,16 @@ class Program:
 
     def status(self, op):
         part = op["parts"][-1]
-        if not part["send"] and part["status"]:
+        if not part["send"] and part["status"] and op["call"] != WAITALL:
             op["back"] = [(66, part["partner"]["rank"])] + ([(67, part["partner"]["tag"])] if op["call"] != SENDRECV else [])
 
     def count(self, send, receive):
         row = self.rows[send["rank"], send["peer"]]
         late = min(send["posted"], receive["to"]) - receive["from"] if receive["over"] else 0
-        if late > 0:
-            row[2], row[3] = row[2] + 1, row[3] + late
+        if late > 0: # a call that waits for several counts once
+            key = send["rank"], send["peer"], receive["from"]
+            row[2], row[3] = row[2] + 1, row[3] + max(0, late - self.calls.get(key, 0))
+            self.calls[key] = max(late, self.calls.get(key, 0))
         if send["over"] and send["from"] is not None and send["to"] >= receive["posted"] > send["from"]:
             row[4], row[5] = row[4] + 1, row[5] + receive["posted"] - send["from"]
 
@@ -119,7 +121,7 @@ class Program:
         rnd = self.rnd
         peer, tag, size = rnd.choice([r for r in range(self.n) if r != rank]), rnd.randint(0, 2), rnd.randint(0, 9)
         source, wanted = rnd.choice([peer, ANY]), rnd.choice([rnd.randint(0, 2), ANY_TAG])
-        call = rnd.choice([SEND, SEND, SSEND, ISEND, RECV, IRECV, WAIT, SENDRECV])
+        call = rnd.choice([SEND, SEND, SSEND, ISEND, ISEND, RECV, IRECV, IRECV, WAIT, WAITALL, SENDRECV])
         there = [s for s in self.arrived[rank] if source in (ANY, s["rank"]) and wanted in (ANY_TAG, s["tag"])]
         if call in (RECV, SENDRECV) and not there and rnd.random() < 0.8:
             call = rnd.choice([SEND, IRECV])  # or all ranks wait for each other soon
@@ -135,6 +137,13 @@ class Program:
             self.pending[rank].remove(part)
             op = self.enter(rank, call, [(65, part["request"])])
             op["parts"] = [part]
+        elif call == WAITALL:
+            parts = self.pending[rank][:7]
+            if not parts or any(not part["send"] and not part["partner"] for part in parts) and rnd.random() < 0.7:
+                return
+            self.pending[rank] = self.pending[rank][7:]
+            op = self.enter(rank, call, [(62, len(parts))] + [(65, part["request"]) for part in parts])
+            op["parts"] = parts
         elif call in (SEND, SSEND, ISEND):
             op = self.enter(rank, call, out + [(64, WORLD)])
             op["parts"] = [self.begin(rank, call, True, peer, tag, 4 * size)]
@@ -145,7 +154,7 @@ class Program:
             op = self.enter(rank, call, [(60, source), (61, wanted), (64, WORLD)])
             op["parts"] = [self.begin(rank, call, False, source, wanted)]
         parts = op["parts"]
-        if call != WAIT:
+        if call not in (WAIT, WAITALL):
             parts[-1]["status"] = statuses(rnd)
         if call in (ISEND, IRECV):
             self.requests += 1
@@ -155,7 +164,7 @@ class Program:
             self.leave(op, self.clock + 1)
         else:
             self.state[rank] = op
-        for part in parts if call != WAIT else []:
+        for part in parts if call not in (WAIT, WAITALL) else []:
             self.send(part) if part["send"] else self.receive(part)
         self.clock += 2
         self.deliver()

@@ -142,7 +142,7 @@ fi
 
 if command -v mpicc >/dev/null && mpicc -O2 -o late_sender "$S/tests/workloads/runtimes/late_sender.c" 2>/dev/null; then
 	launch=(mpirun --allow-run-as-root --oversubscribe -n 2 ./late_sender)
-	recipe late record_output late --api mpi -- "${launch[@]}" <<-'P'
+	recipe late record_output late --api mpi --api mpi-messages -- "${launch[@]}" <<-'P'
 	ranks = [[line for line in lines if line.get("rank") == r] for r in (0, 1)]
 	late = ranks[1][0]["pid"]
 	n = finding("late-rank", who=ranks[0][0]["pid"], by=late)
@@ -152,6 +152,10 @@ if command -v mpicc >/dev/null && mpicc -O2 -o late_sender "$S/tests/workloads/r
 	near("meanwhile the other one worked", n["by_ns"], sum(
 	    max(0, min(a, d) - max(b, c)) for b, a in calls for c, d in outside), unknown([late]))
 	check(n["threads"] == 1, n["threads"], "ranks waited")
+	n = finding("late-sender", who=ranks[0][0]["pid"], by=late)
+	near("waited for late messages", n["time_ns"], sum(
+	    max(0, min(sent["begin"], received["end"]) - received["begin"]) for received, sent in zip(ranks[0][2:], ranks[1][2:])))
+	check(n["count"] == len(ranks[0]) - 2, n["count"], "late messages")
 	P
 else
 	echo "no late sender: there is no MPI"

@@ -491,6 +491,85 @@ static void a_late_rank(void **state)
 	done();
 }
 
+/* ---- messages ---- */
+
+#define MESSAGES                                                                                   \
+	",\"rank\":%d,\"nranks\":2,\"mark\":{\"56\":{\"title\":\"MPI messages\","                  \
+	"\"chan_type\":\"stack\",\"labels\":{\"1\":\"MPI_Ssend of MPICH\","                        \
+	"\"2\":\"MPI_Recv of MPICH\"}}}"
+enum { SSEND = 1, RECV = 2, CALL = 56, PARTNER = 60, TAG = 61, COMM = 64, WORLD = 0x44000000 };
+
+static void call(int t, int function, int partner, double from, double to)
+{
+	const struct {
+		int type;
+		int64_t value;
+	} values[] = {{PARTNER, partner}, {TAG, 5}, {COMM, WORLD}};
+	struct {
+		int64_t value;
+		int32_t type;
+	} __attribute__((packed)) payload;
+
+	for (size_t i = 0; i < COUNT(values); i++) {
+		payload.value = values[i].value ? values[i].value : INT32_MIN;
+		payload.type = values[i].type;
+		put(t, "OM=", from, &payload, sizeof(payload));
+	}
+	payload.value = function;
+	payload.type = CALL;
+	put(t, "OM[", from, &payload, sizeof(payload));
+	put(t, "OM]", to, &payload, sizeof(payload));
+}
+
+/* Rank 0 receives from 100 ms on, rank 1 sends at 300 and, from 400 on, a message that rank 0
+ * receives `late` ms later. */
+static void make_messages(double late)
+{
+	char meta[2][512];
+	int ranks[2];
+
+	for (int r = 0; r < 2; r++) {
+		snprintf(meta[r], sizeof(meta[r]), MESSAGES, r);
+		ranks[r] = thread(10 + r, 10 + r, "solver", "", meta[r]);
+		begin(ranks[r], 0, r);
+	}
+	call(ranks[0], RECV, 1, 100, 301);
+	call(ranks[1], SSEND, 0, 300, 300.5);
+	call(ranks[0], RECV, 1, 400 + late, 401 + late);
+	call(ranks[1], SSEND, 0, 400, 402 + late);
+	for (int r = 0; r < 2; r++)
+		end(ranks[r], 1000);
+}
+
+static void late_messages(void **state)
+{
+	const struct finding *finding;
+
+	(void)state;
+	make_messages(150);
+	analyse();
+	finding = find(FINDING_LATE_SENDER);
+	assert_non_null(finding);
+	assert_int_equal(finding->who.rank, 0);
+	assert_int_equal(finding->by.rank, 1);
+	same(finding, NUMBER_TIME, 200);
+	same(finding, NUMBER_MOST, 200);
+	same(finding, NUMBER_MOST_AT, 300);
+	assert_int_equal(finding->numbers[NUMBER_COUNT], 1);
+	finding = find(FINDING_LATE_RECEIVER);
+	assert_non_null(finding);
+	assert_int_equal(finding->who.rank, 1);
+	assert_int_equal(finding->by.rank, 0);
+	same(finding, NUMBER_TIME, 150);
+	same(finding, NUMBER_MOST_AT, 550);
+	done();
+	make_messages(9);
+	analyse();
+	assert_non_null(find(FINDING_LATE_SENDER));
+	assert_null(find(FINDING_LATE_RECEIVER));
+	done();
+}
+
 /* ---- mutexes ---- */
 
 static double unlocked_ms; /* from the end of the unlock to the wake-up */
@@ -851,6 +930,7 @@ int main(void)
 		cmocka_unit_test(imbalance),
 		cmocka_unit_test(a_barrier_is_no_work),
 		cmocka_unit_test(a_late_rank),
+		cmocka_unit_test(late_messages),
 		cmocka_unit_test(a_mutex_held_asleep),
 		cmocka_unit_test(a_wake_up_that_was_under_way),
 		cmocka_unit_test(a_holder_that_waits_for_a_cpu),

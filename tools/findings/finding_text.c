@@ -324,6 +324,16 @@ static char *sentence_of(const struct overview *o, const struct finding *finding
 				 "MPI, computed for %s and waited %s for a CPU",
 				 threads == 1 ? w->who : "other ranks", w->time,
 				 function_name(n[NUMBER_FUNCTION]), w->other, w->run, w->wait);
+	case FINDING_LATE_SENDER:
+		return xasprintf("%s waited %s for messages that %s had not begun to send (%" PRIu64
+				 " %s, at most %s)",
+				 w->who, w->time, w->other, count, plural(count, "time", "times"),
+				 w->most);
+	case FINDING_LATE_RECEIVER:
+		return xasprintf("%s waited %s to send messages that %s had not begun to receive "
+				 "(%" PRIu64 " %s, at most %s)",
+				 w->who, w->time, w->other, count, plural(count, "time", "times"),
+				 w->most);
 	case FINDING_IO:
 		return xasprintf("%s waited for I/O %.1f %% of %s: %s in %" PRIu64
 				 " %s, at most %s%s",
@@ -437,6 +447,8 @@ char *finding_command(const struct overview *o, const struct finding *finding)
 		[FINDING_INVERSION] = "func --by thread",
 		[FINDING_OWNER] = "locks",
 		[FINDING_LATE_RANK] = "func --by rank",
+		[FINDING_LATE_SENDER] = "messages",
+		[FINDING_LATE_RECEIVER] = "messages",
 		[FINDING_IO] = "why",
 		[FINDING_BLOCKED] = "why",
 		[FINDING_JITTER] = "timehist",
@@ -457,7 +469,8 @@ char *finding_command(const struct overview *o, const struct finding *finding)
 	if (!path)
 		return NULL;
 	if (finding->kind == FINDING_STEAL || finding->kind == FINDING_RANK_IMBALANCE ||
-	    finding->kind == FINDING_LATE_RANK)
+	    finding->kind == FINDING_LATE_RANK || finding->kind == FINDING_LATE_SENDER ||
+	    finding->kind == FINDING_LATE_RECEIVER)
 		text = xasprintf("ovni-report %s%s %s", report, part, path);
 	else if (party->kind == PARTY_THREAD && finding->kind != FINDING_OWNER)
 		text = xasprintf("ovni-report %s --tid %" PRId64 "%s %s", report, owner->tid, part,

@@ -8,6 +8,7 @@
 
 #include "trace/base/array.h"
 #include "trace/base/log.h"
+#include "trace/messages/messages.h"
 
 #define GENERATIONS 64 /* between the recorder and a process */
 
@@ -25,6 +26,8 @@ const char *const finding_names[FINDING_KINDS] = {
 	[FINDING_OWNER] = "owner",
 	[FINDING_INVERSION] = "inversion",
 	[FINDING_LATE_RANK] = "late-rank",
+	[FINDING_LATE_SENDER] = "late-sender",
+	[FINDING_LATE_RECEIVER] = "late-receiver",
 	[FINDING_IO] = "io",
 	[FINDING_BLOCKED] = "uninterruptible",
 	[FINDING_JITTER] = "jitter",
@@ -137,6 +140,7 @@ void findings_fini(struct findings *f)
 		free(s->threads[i].periods);
 	if (s) {
 		findings_end_path(f);
+		findings_end_messages(f);
 		free(s->threads);
 		free(s->parties);
 		free(s->marks);
@@ -222,9 +226,13 @@ static int take_metadata(struct findings *f, uint32_t stream, const struct json 
 					    (int64_t)ns};
 	}
 	for (const struct json *mark = json_first(json_get(meta, "ovni.mark")); mark;
-	     mark = json_next(mark))
+	     mark = json_next(mark)) {
+		const char *title = json_string(json_key(mark, "title"));
+
+		f->state->with_messages |= title && !strcmp(title, MESSAGES_TITLE);
 		if (findings_add_marks(f->state, mark))
 			return -ENOMEM;
+	}
 	return 0;
 }
 
@@ -470,9 +478,8 @@ static void find_cpus(struct findings *f)
 static int find_in_group(struct findings *f, const struct group *group)
 {
 	static int (*const finders[])(struct findings *, const struct group *) = {
-		findings_of_waits, findings_of_sums, findings_of_imbalance, findings_of_locks,
-		findings_of_owners,
-		findings_of_irqs};
+		findings_of_waits, findings_of_sums,   findings_of_imbalance,
+		findings_of_locks, findings_of_owners, findings_of_irqs};
 	int err;
 
 	if (f->processes[group->process].recorder)
@@ -526,7 +533,7 @@ static int finish(struct findings *f, const struct intervals *intervals)
 {
 	static int (*const finders[])(struct findings *) = {
 		find_in_groups, findings_of_rank_imbalance, findings_of_late_ranks,
-		findings_of_steal};
+		findings_of_messages, findings_of_steal};
 	int err;
 
 	end_times(f, intervals);
@@ -565,6 +572,8 @@ static int on_event(void *arg, const struct intervals *intervals, uint32_t strea
 	err = cpu_times_step(&f->cpus, intervals, stream, ev);
 	if (!err && f->state->path)
 		err = findings_take_path(f, intervals, stream, ev);
+	if (!err && f->state->messages)
+		err = messages_step(f->state->messages, stream, ev);
 	return err ? err : take_event(f, intervals, stream, ev);
 }
 
@@ -673,6 +682,9 @@ int findings_begin(struct findings *f, const struct source *source, int64_t firs
 	if (err)
 		return err;
 	err = read_metadata(f);
+	if (err)
+		return err;
+	err = findings_begin_messages(f);
 	if (err)
 		return err;
 	err = findings_begin_path(f);

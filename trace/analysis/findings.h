@@ -53,15 +53,17 @@ enum finding_kind {
 	FINDING_QUOTA,	     /* throttled by the CPU quota of a cgroup */
 	FINDING_IMBALANCE,   /* threads of a team work unequally */
 	FINDING_RANK_IMBALANCE,
-	FINDING_LOCK,	   /* a mutex was held while others slept on it */
-	FINDING_OWNER,	   /* the same, by the recorded owner of a lock (--why=lock) */
-	FINDING_INVERSION, /* the holder waited for a CPU meanwhile */
-	FINDING_LATE_RANK, /* ranks were in MPI while another one was not */
-	FINDING_IO,	   /* asleep, waiting for I/O */
-	FINDING_BLOCKED,   /* uninterruptible sleep without I/O */
-	FINDING_JITTER,	   /* late in a regular period */
-	FINDING_STEAL,	   /* the hypervisor had the CPU */
-	FINDING_IRQ,	   /* interrupt handlers had it (--why=irq) */
+	FINDING_LOCK,	     /* a mutex was held while others slept on it */
+	FINDING_OWNER,	     /* the same, by the recorded owner of a lock (--why=lock) */
+	FINDING_INVERSION,   /* the holder waited for a CPU meanwhile */
+	FINDING_LATE_RANK,   /* ranks were in MPI while another one was not */
+	FINDING_LATE_SENDER, /* a rank waited for messages that another one had not begun to send */
+	FINDING_LATE_RECEIVER, /* or to receive */
+	FINDING_IO,	       /* asleep, waiting for I/O */
+	FINDING_BLOCKED,       /* uninterruptible sleep without I/O */
+	FINDING_JITTER,	       /* late in a regular period */
+	FINDING_STEAL,	       /* the hypervisor had the CPU */
+	FINDING_IRQ,	       /* interrupt handlers had it (--why=irq) */
 	FINDING_KINDS
 };
 extern const char *const finding_names[FINDING_KINDS]; /* "neighbour", for JSON */

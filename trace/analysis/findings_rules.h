@@ -76,6 +76,8 @@ struct findings_state { /* of the walk */
 	uint64_t words;		    /* of the recorder's command line, as a number; 0: not known */
 	bool ended;		    /* the recording has a command, and ended with it */
 	struct critical_path *path; /* NULL: not computed */
+	bool with_messages;	    /* the trace has the marks of --api mpi-messages */
+	struct messages *messages;  /* NULL: none */
 };
 
 /* The streams of a process. */
@@ -173,6 +175,12 @@ int findings_list_ranks(struct findings *f);
 void findings_take_mpi(struct findings *f, uint32_t stream, const struct event *ev, int function,
 		       bool begin);
 int findings_of_late_ranks(struct findings *f);
+
+/* findings_messages.c: they take the events by messages_step() */
+
+int findings_begin_messages(struct findings *f);
+int findings_of_messages(struct findings *f);
+void findings_end_messages(struct findings *f);
 
 /* findings_teams.c */
 

@@ -41,8 +41,6 @@ enum value {
 };
 #define VALUES (VALUES_END - VALUE_CALL)
 
-#define TITLE "MPI messages" /* of VALUE_CALL */
-
 enum call {
 	CALL_NONE_OF_OURS,
 	CALL_SEND,
@@ -99,8 +97,8 @@ struct op {
 	int64_t bytes;		 /* -1: not known */
 	int64_t posted;		 /* the call began */
 	int64_t from, to;	 /* the thread was in the call that completes it; NO_CLOCK */
-	uint64_t request; /* if `requested` */
-	uint32_t partner, next; /* NONE; next: in its queue, or free */
+	uint64_t request;	 /* if `requested` */
+	uint32_t partner, next;	 /* NONE; next: in its queue, or free */
 	uint32_t earlier, later; /* NONE; of a send: in the list of its inbox */
 };
 
@@ -156,7 +154,7 @@ static int read_labels(struct thread **thread, const struct json *mark)
 	struct thread *t;
 
 	if (!json_string(json_key(mark, "title")) ||
-	    strcmp(json_string(json_key(mark, "title")), TITLE))
+	    strcmp(json_string(json_key(mark, "title")), MESSAGES_TITLE))
 		return 0;
 	t = *thread = calloc(1, sizeof(*t));
 	if (!t)
@@ -289,8 +287,8 @@ static struct channel *channel_of(struct messages_own *own, const struct op *op)
 static struct inbox *inbox_of(struct messages_own *own, const struct op *op)
 {
 	int32_t rank = op->send ? op->peer : op->rank;
-	uint32_t *at = hash_at(&own->inbox_at,
-			       (struct hash_key){(uint64_t)rank, (uint64_t)op->comm, 0});
+	uint32_t *at =
+		hash_at(&own->inbox_at, (struct hash_key){(uint64_t)rank, (uint64_t)op->comm, 0});
 	struct inbox *inbox;
 
 	if (!at)
@@ -369,12 +367,17 @@ static void add_wait(struct message_wait *wait, int64_t from, int64_t to)
 
 	if (ns <= 0)
 		return;
-	wait->count++;
-	wait->ns = clock_sum(wait->ns, ns);
-	if (ns <= wait->longest)
+	if (ns > wait->longest) {
+		wait->longest = ns;
+		wait->at = from;
+	}
+	if (wait->count++ && from == wait->from && to <= wait->to)
 		return;
-	wait->longest = ns;
-	wait->at = from;
+	wait->ns = clock_sum(wait->ns, wait->count > 1 && from == wait->from
+					       ? clock_distance(wait->to, to)
+					       : ns);
+	wait->from = from;
+	wait->to = to;
 }
 
 /* Both sides are over, or the walk is: the waits for each other. */

@@ -9,10 +9,10 @@
  * ranks the number of messages, their bytes, and the times that one waited for the other. The n-th
  * send of one rank to another with a tag, in a communicator, is received by the n-th receive, in
  * the order in which they were posted; a receive from any source, or with any tag, has the source
- * and the tag of its status, or else of the first message that fits it. Communicators are those of the program, known by their creation:
- * MPI_COMM_WORLD, MPI_Comm_dup, MPI_Comm_split.
- * Invariant: a message whose receive, communicator or size is not known is counted as such, and so
- * is a match that is not certain. Memory follows the messages on their way, and ranks that talk to each other.
+ * and the tag of its status, or else of the first message that fits it. Communicators are those of
+ * the program, known by their creation: MPI_COMM_WORLD, MPI_Comm_dup, MPI_Comm_split. Invariant: a
+ * message whose receive, communicator or size is not known is counted as such, and so is a match
+ * that is not certain. Memory follows the messages on their way, and ranks that talk to each other.
  * Specification: event-mapping.md "MPI messages".
  */
 #ifndef TRACE_MESSAGES_MESSAGES_H
@@ -27,11 +27,16 @@
 struct event;
 struct source;
 
-/* The waits of one rank for another. */
+/* The title of the stack of calls that --api mpi-messages records. */
+#define MESSAGES_TITLE "MPI messages"
+
+/* The waits of one rank for another. A call that waits for several messages at once counts its time
+ * once. */
 struct message_wait {
 	uint64_t count;
 	int64_t ns, longest;
-	int64_t at; /* clock at which the longest one began */
+	int64_t at;	  /* clock at which the longest one began */
+	int64_t from, to; /* private: the last one */
 };
 
 /* The messages from one rank to another. */
@@ -42,6 +47,13 @@ struct message_pair {
 	uint64_t messages, sized, bytes; /* bytes: of the `sized` ones */
 	struct message_wait late_sender, late_receiver;
 };
+
+/* The waits of the receiver for the sender, or the reverse. */
+static inline const struct message_wait *message_pair_wait(const struct message_pair *pair,
+							   bool receiver)
+{
+	return receiver ? &pair->late_sender : &pair->late_receiver;
+}
 
 /* A message whose both ends are known. */
 struct message {
@@ -62,10 +74,10 @@ struct messages {
 	int64_t first, last;
 	struct message_pair *pairs; /* npairs of them, in the order of their first messages */
 	size_t npairs;
-	bool any;		  /* a call was recorded */
-	uint64_t unknown_comm;	  /* sends and receives in a communicator that is not known, */
-	uint64_t unknown_source;  /* receives from any source of which no send is in the trace, */
-	uint64_t in_order;	  /* receives without a status that took the first of several sends */
+	bool any;		 /* a call was recorded */
+	uint64_t unknown_comm;	 /* sends and receives in a communicator that is not known, */
+	uint64_t unknown_source; /* receives from any source of which no send is in the trace, */
+	uint64_t in_order; /* receives without a status that took the first of several sends */
 	uint64_t sends, receives; /* without a partner in the trace */
 	uint64_t unsupported;	  /* calls whose messages are not known: persistent, MPI_Mprobe */
 	uint64_t cancelled;  /* cancellations of which the trace does not tell whether they came too
