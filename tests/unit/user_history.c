@@ -295,14 +295,22 @@ static void a_long_wait_is_met_from_the_wake_up_or_the_preemption(void **state)
 	trigger_fini(&t);
 }
 
-static void memory_of_waits_follows_waiting_threads(void **state)
+/* A wait allocates nothing, but the first one of a thread. */
+static void memory_of_waits_follows_threads(void **state)
 {
+	struct record_exit dead = {.head.kind = RECORD_EXIT};
 	struct trigger t = {.plan.latency_ns = 1000};
+	const void *page;
 
 	(void)state;
 	for (uint32_t id = 1; id < 1000000; id++) {
 		give(&t, id * 10ull, id, OFF_CPU_PREEMPTED, 0, 0);
+		page = t.pages[id / 256];
+		assert_non_null(page);
 		give(&t, id * 10ull + 5, 0, 0, id, 0);
+		assert_ptr_equal(t.pages[id / 256], page);
+		dead.id = id;
+		assert_int_equal(trigger_record(&t, &dead.head), 0);
 	}
 	assert_false(t.met);
 	for (size_t i = 0; i < t.npages; i++)
@@ -387,7 +395,7 @@ static void a_limit_names_a_process_a_thread_or_a_name(void **state)
 	give(&t, 600000000, 0, 0, 3, 0);
 	assert_true(t.met);
 	t.met = false;
-	/* no memory is left of the dead */
+	/* of the dead neither the name nor memory is left */
 	assert_int_equal(trigger_record(&t, &dead.head), 0);
 	dead.id = 4;
 	assert_int_equal(trigger_record(&t, &dead.head), 0);
@@ -456,7 +464,7 @@ int main(void)
 		cmocka_unit_test(held_records_stay),
 		cmocka_unit_test(errors_of_the_callback_are_returned),
 		cmocka_unit_test(a_long_wait_is_met_from_the_wake_up_or_the_preemption),
-		cmocka_unit_test(memory_of_waits_follows_waiting_threads),
+		cmocka_unit_test(memory_of_waits_follows_threads),
 		cmocka_unit_test(invalid_triggers_are_refused),
 		cmocka_unit_test(a_trigger_fires_when_a_thread_enters_its_site),
 		cmocka_unit_test(a_limit_names_a_process_a_thread_or_a_name),

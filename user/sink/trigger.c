@@ -16,13 +16,14 @@
 
 #define PAGE 256 /* ids */
 
-#define MEETS_LATENCY 1u /* bits of a name: the limits that it meets */
+#define MEETS_LATENCY 1u /* flags of a task: its name meets this limit, */
 #define MEETS_PLACE   2u
+#define LIVES	      4u /* its page counts it */
 
 struct trigger_page {
-	unsigned used;	      /* entries that are not 0, of both arrays */
+	unsigned living;
 	uint64_t since[PAGE]; /* ns; 0: does not wait, or the start is unknown */
-	uint8_t named[PAGE];
+	uint8_t flags[PAGE];
 };
 
 /* ---- the language ---- */
@@ -195,22 +196,19 @@ static struct trigger_page *page_of(const struct trigger *trigger, uint32_t id)
 	return id / PAGE < trigger->npages ? trigger->pages[id / PAGE] : NULL;
 }
 
-/* The page of the task, made if it is missing; NULL after one message without memory. */
+/* The page of a task that lives now, made if it is missing; NULL after one message without memory. A
+ * page stays until its last task exits: a wait allocates nothing. */
 static struct trigger_page *make_page(struct trigger *trigger, uint32_t id)
 {
 	struct trigger_page *page = ARRAY_PAGE(trigger->pages, trigger->npages, id / PAGE);
 
-	if (!page)
+	if (!page) {
 		log_lack("for the trigger");
+		return NULL;
+	}
+	page->living += !(page->flags[id % PAGE] & LIVES);
+	page->flags[id % PAGE] |= LIVES;
 	return page;
-}
-
-static void leave_page(struct trigger *trigger, uint32_t id)
-{
-	if (trigger->pages[id / PAGE]->used)
-		return;
-	free(trigger->pages[id / PAGE]);
-	trigger->pages[id / PAGE] = NULL;
 }
 
 static int begin_wait(struct trigger *trigger, uint32_t id, uint64_t clock)
@@ -219,7 +217,6 @@ static int begin_wait(struct trigger *trigger, uint32_t id, uint64_t clock)
 
 	if (!page)
 		return -ENOMEM;
-	page->used += !page->since[id % PAGE];
 	page->since[id % PAGE] = clock;
 	return 0;
 }
@@ -230,11 +227,8 @@ static uint64_t end_wait(struct trigger *trigger, uint32_t id)
 	struct trigger_page *page = page_of(trigger, id);
 	uint64_t since = page ? page->since[id % PAGE] : 0;
 
-	if (!since)
-		return 0;
-	page->since[id % PAGE] = 0;
-	page->used--;
-	leave_page(trigger, id);
+	if (since)
+		page->since[id % PAGE] = 0;
 	return since;
 }
 
@@ -245,10 +239,22 @@ static int set_name(struct trigger *trigger, uint32_t id, uint8_t meets)
 
 	if (!page)
 		return meets ? -ENOMEM : 0;
-	page->used += !!meets - !!page->named[id % PAGE];
-	page->named[id % PAGE] = meets;
-	leave_page(trigger, id);
+	page->flags[id % PAGE] = (page->flags[id % PAGE] & LIVES) | meets;
 	return 0;
+}
+
+static void forget(struct trigger *trigger, uint32_t id)
+{
+	struct trigger_page *page = page_of(trigger, id);
+
+	if (!page || !(page->flags[id % PAGE] & LIVES))
+		return;
+	page->flags[id % PAGE] = 0;
+	page->since[id % PAGE] = 0;
+	if (--page->living)
+		return;
+	free(page);
+	trigger->pages[id / PAGE] = NULL;
 }
 
 static uint8_t meets(const struct trigger_limit *limit, const char *comm, uint8_t bit)
@@ -279,7 +285,7 @@ static bool within(const struct trigger *trigger, const struct trigger_limit *li
 	if (!limit->comm)
 		return true;
 	page = page_of(trigger, id);
-	return page && page->named[id % PAGE] & bit;
+	return page && page->flags[id % PAGE] & bit;
 }
 
 /* ---- events ---- */
@@ -335,7 +341,7 @@ int trigger_record(struct trigger *trigger, const struct record_head *record)
 	if (record->kind == RECORD_TASK)
 		return trigger_task(trigger, (const struct record_task *)record);
 	if (record->kind == RECORD_EXIT)
-		return set_name(trigger, ((const struct record_exit *)record)->id, 0);
+		forget(trigger, ((const struct record_exit *)record)->id);
 	return 0;
 }
 
