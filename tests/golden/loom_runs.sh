@@ -136,6 +136,17 @@ for nothing in "$T/none" "$T/again/none" /dev/null; do
 	[ $got = 1 ] && [ "$(grep -c 'error: ' "$T/out")" = 1 ] || { wrong "$nothing: status $got"; cat "$T/out"; }
 done
 
+# Statistics that cannot be read, damaged or too large, may declare losses.
+cp -R "$S/tests/golden/loom/account" "$T/unread"
+for damage in "truncate -s 5G" "truncate -s 9"; do
+	cp "$S/tests/golden/loom/account/run.perf.json" "$T/unread"
+	$damage "$T/unread/run.perf.json"
+	got=0
+	"$loom" dump "$T/unread" >"$T/out" 2>"$T/said" || got=$?
+	[ $got = 3 ] && grep -q 'number of dropped records is unknown' "$T/said" && [ -s "$T/out" ] ||
+		{ wrong "$damage: status $got"; cat "$T/said"; }
+done
+
 # A full device is an error, not a shorter listing.
 got=0
 "$loom" dump plain >/dev/full 2>"$T/said" || got=$?

@@ -189,7 +189,8 @@ static int print_run(struct loom_options *o, const struct run_files *run, struct
 	return 0;
 }
 
-/* Prints the losses in the statistics of the run, if it has any. */
+/* Prints the losses in the statistics of the run, if it has any. Returns 1 if records were dropped,
+ * or may have been. */
 static int declared_losses(const struct run_files *run, struct printer *out)
 {
 	struct loom_violations unsaid = {.report = loom_violation_ignore};
@@ -204,7 +205,7 @@ static int declared_losses(const struct run_files *run, struct printer *out)
 		log_warn("%s: unreadable statistics: the number of dropped records is unknown (see "
 			 "'ovni-loom check')",
 			 run->perf);
-		lost = 0;
+		lost = 1;
 	}
 	run_stats_free(&perf);
 	return lost;

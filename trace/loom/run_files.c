@@ -274,6 +274,8 @@ static int examine(const char *path, enum loom_content *content)
 	}
 	close(fd);
 	*content = loom_content_of(INPUT_BESIDE, path);
+	if (*content == LOOM_OTHER && end_of(name, stats_ends, COUNT(stats_ends)))
+		*content = LOOM_STATISTICS; /* damaged: they may declare losses */
 	return 0;
 }
 
