@@ -55,6 +55,20 @@ same "a window" <<'END'
 67 KCI .2
 67 OHe .2
 END
+# A stream without a count of its events that is damaged behind the window has a whole part before, and none with
+# the damage; that of a stream with such a count is incomplete.
+cp -R "$T/t" "$T/damaged"
+truncate -s -6 "$T"/damaged/loom.n/proc.1/thread.2/stream.obs
+cut_ --to 60 "$T/damaged"
+"$B/bin/ovni-check" --strict -q "$T/o" >"$T/said" 2>&1 || [ $? = 3 ] || fail "the part before damage is not valid"
+rm -rf "$T/o"
+"$B/bin/ovni-cut" --from 60 -o "$T/o" "$T/damaged" >"$T/said" 2>&1 && fail "a part with damage counts as whole"
+grep -q 'ends inside an event' "$T/said" || fail "the damage is not told"
+truncate -s -6 "$T"/damaged/loom.n/proc.1/thread.1/stream.obs
+rm -rf "$T/o"
+status=0
+"$B/bin/ovni-cut" --to 60 -o "$T/o" "$T/damaged" >"$T/said" 2>&1 || status=$?
+[ $status = 3 ] && grep -q '1 event is missing' "$T/said" || fail "status $status of a part of a trace without its last event"
 # One thread: the creations that it needs from the other one come along, with their metadata.
 cut_ --tid 2 "$T/t"
 same "one thread" <<'END'
