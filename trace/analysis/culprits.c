@@ -26,7 +26,12 @@ struct occupant {
 	int64_t end;
 	uint32_t culprit; /* keys, see key_of() */
 	uint32_t other;	  /* to charge instead if the victim is the culprit: the gap in a switch */
-	uint32_t party;	  /* of the culprit, if the parties are known */
+};
+
+/* The parties of the occupants stand apart: a wait reads all of them, and few of the occupants. */
+struct log {
+	struct occupant list[LOG_MOST];
+	uint32_t parties[LOG_MOST]; /* of the culprit; no thread of the trace: PARTY_KERNEL */
 };
 
 struct queue { /* of one CPU */
@@ -39,8 +44,8 @@ struct queue { /* of one CPU */
 	bool losses;	  /* records of it are lost, or switches were not seen */
 	bool blind;	  /* a mark of lost events is open */
 	uint32_t waiting; /* number of threads */
-	struct occupant *log;
-	uint32_t nlog, room;
+	struct log *log;  /* NULL until a thread waits */
+	uint32_t nlog;
 };
 
 static int64_t clamp(const struct culprits *c, int64_t clock)
@@ -243,7 +248,7 @@ static int charge_log(struct culprits *c, uint32_t stream, const struct queue *q
 	struct victim *v = &c->threads[stream];
 
 	for (; v->at < q->nlog; v->at++) {
-		const struct occupant *o = &q->log[v->at];
+		const struct occupant *o = &q->log->list[v->at];
 		int err;
 
 		if (o->end <= v->since)
@@ -257,38 +262,53 @@ static int charge_log(struct culprits *c, uint32_t stream, const struct queue *q
 	return 0;
 }
 
-/* Charges it to the classes of culprits, for a victim without a main culprit. */
+/* Charges one occupant to the sum of its class, or, if it is no thread of the trace, as a pair. */
+static int charge_one(struct culprits *c, uint32_t stream, const struct occupant *o, int64_t ns,
+		      int64_t sums[CULPRIT_CLASSES])
+{
+	uint32_t key = o->culprit == stream ? o->other : o->culprit;
+	unsigned class;
+
+	if (!key_is_stream(key))
+		return victim_charge(c, stream, key, ns);
+	class = victim_class(c, stream, key);
+	sums[class] = clock_sum(sums[class], ns);
+	return 0;
+}
+
+/*
+ * Charges it to the classes of culprits, for a victim without a main culprit. The log has no gap, so
+ * that the time of the most frequent class is the rest: only the occupants of the others are read.
+ */
 static int charge_sums(struct culprits *c, uint32_t stream, const struct queue *q)
 {
-	const uint32_t party = c->parties ? c->parties[stream] : 0;
 	struct victim *v = &c->threads[stream];
-	const struct occupant *o = &q->log[v->at], *end = &q->log[q->nlog];
-	int64_t sums[CULPRIT_CLASSES] = {0}, since = v->since;
+	const struct occupant *list = q->log->list;
+	const uint32_t *parties = q->log->parties, party = c->parties ? c->parties[stream] : 0;
+	const uint32_t ranked = party & PARTY_RANKED, mask = PARTY_KERNEL | ranked;
+	const uint32_t usual = ranked ? PARTY_OF_RANK : PARTY_OTHER;
+	int64_t sums[CULPRIT_CLASSES] = {0}, since = v->since, rest;
+	uint32_t first = v->at, n = q->nlog;
 
-	for (; o < end; o++) {
-		int64_t ns = clock_distance(since, o->end);
-		uint32_t key = o->culprit;
-		unsigned class;
+	while (first < n && list[first].end <= since)
+		first++;
+	v->at = n;
+	if (first == n)
+		return 0;
+	v->since = list[n - 1].end;
+	rest = clock_distance(since, v->since);
+	for (uint32_t i = first; i < n; i++) {
+		int64_t ns;
 
-		if (ns <= 0)
+		if (c->parties && (parties[i] & mask) == ranked &&
+		    ((parties[i] ^ party) & PARTY_GROUP))
 			continue;
-		since = o->end;
-		if (__builtin_expect(!key_is_stream(key) || key == stream, 0)) {
-			key = key == stream ? o->other : key;
-			if (!key_is_stream(key)) {
-				if (victim_charge(c, stream, key, ns))
-					return -ENOMEM;
-				continue;
-			}
-			class = victim_class(c, stream, key);
-		} else {
-			class = c->parties ? party_class(party, o->party)
-					   : victim_class(c, stream, key);
-		}
-		sums[class] = clock_sum(sums[class], ns);
+		ns = clock_distance(i > first ? list[i - 1].end : since, list[i].end);
+		rest -= ns;
+		if (charge_one(c, stream, &list[i], ns, sums))
+			return -ENOMEM;
 	}
-	v->at = q->nlog;
-	v->since = since;
+	sums[usual] = clock_sum(sums[usual], rest);
 	for (unsigned class = 0; class < CULPRIT_CLASSES; class ++)
 		if (sums[class])
 			victim_charge_class(c, stream, class, sums[class]);
@@ -371,14 +391,13 @@ static int note_until(struct culprits *c, struct queue *q, int64_t culprit, int6
 	if (q->blind)
 		culprit = other = CULPRIT_UNKNOWN;
 	if (q->waiting) {
-		struct occupant *log = stack_more(q->log, q->nlog, &q->room, sizeof(*log));
-
-		if (!log)
+		if (!q->log)
+			q->log = malloc(sizeof(*q->log));
+		if (!q->log)
 			return -ENOMEM;
-		q->log = log;
-		log[q->nlog++] =
-			(struct occupant){end, key_of(culprit), key_of(other),
-					  c->parties && culprit >= 0 ? c->parties[culprit] : 0};
+		q->log->list[q->nlog] = (struct occupant){end, key_of(culprit), key_of(other)};
+		q->log->parties[q->nlog++] =
+			c->parties && culprit >= 0 ? c->parties[culprit] : PARTY_KERNEL;
 	}
 	q->since = end;
 	return q->nlog >= LOG_MOST ? empty_log(c, q) : 0;
@@ -466,6 +485,8 @@ static void wait_begin(struct culprits *c, uint32_t stream, enum wait_cause caus
 	v->taker = taker;
 	v->begin = v->since = c->now;
 	v->wait++;
+	__builtin_prefetch(&c->sums[stream]); /* the wait may end at the next event */
+	__builtin_prefetch(&c->waits[stream].ns[cause]);
 	join_queue(c, stream, queue);
 }
 
@@ -643,8 +664,10 @@ void culprits_prefetch(const struct culprits *c, uint32_t stream, bool soon)
 		return;
 	__builtin_prefetch(&c->waits[stream].ns[v->cause]);
 	__builtin_prefetch(&c->sums[stream]);
+	if (v->taker > 0)
+		__builtin_prefetch(c->sums[stream].first);
 	if (c->waits_on[stream] != NO_QUEUE && c->queues[c->waits_on[stream]].log)
-		__builtin_prefetch(&c->queues[c->waits_on[stream]].log[v->at]);
+		__builtin_prefetch(&c->queues[c->waits_on[stream]].log->parties[v->at]);
 }
 
 int culprits_finish(struct culprits *c, const struct intervals *intervals)

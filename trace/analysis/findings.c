@@ -645,12 +645,10 @@ static void on_prefetch(const void *arg, uint32_t stream, bool soon)
 {
 	const struct findings *f = arg;
 
-	if (!soon) {
+	if (!soon)
 		__builtin_prefetch(&f->state->threads[stream]);
-		__builtin_prefetch(&f->state->threads[stream].nperiods);
-	} else if (f->state->intervals) {
+	else if (f->state->intervals)
 		findings_prefetch_period(&f->state->threads[stream], f->state->intervals->last);
-	}
 	culprits_prefetch(&f->culprits, stream, soon);
 	thread_times_prefetch(&f->times, stream, soon);
 }

@@ -23,9 +23,10 @@ struct times {
 /* What a mark of --api pthread means. */
 enum mark_role { ROLE_NONE, ROLE_LOCK, ROLE_RELEASE, ROLE_OTHER, ROLE_HELD };
 
-struct thread_walk {	     /* of one thread; two lines of the cache */
+struct thread_walk {	     /* of one thread; each change of its state touches the first line */
 	bool woken;	     /* the run begins by a wake-up from a sleep */
 	bool seen;	     /* has an event of its state */
+	uint32_t owner;	     /* of the lock on which it sleeps: stream; NO_STREAM: none */
 	int64_t ready;	     /* clock of that wake-up */
 	int64_t started;     /* clock of the last run that began by one, or unknown */
 	int64_t first, last; /* clocks of its life in the trace */
@@ -40,8 +41,7 @@ struct thread_walk {	     /* of one thread; two lines of the cache */
 	int64_t idle_since; /* run time when the waiting began */
 	bool microtask;	    /* executed one: is in the team */
 
-	/* the present sleep on a lock: */
-	uint32_t owner; /* stream; NO_STREAM: none */
+	/* the present sleep on a lock with an owner: */
 	int64_t owned_since;
 	struct times owner_times; /* then */
 
@@ -52,6 +52,8 @@ struct thread_walk {	     /* of one thread; two lines of the cache */
 	struct times last_hold;	 /* parts of the last hold that has ended */
 	bool last_valid;	 /* it was the only mutex of the thread */
 } __attribute__((aligned(ARRAY_LINE)));
+
+_Static_assert(offsetof(struct thread_walk, periods) < ARRAY_LINE, "one line of the cache");
 
 struct findings_state { /* of the walk */
 	struct thread_walk *threads;

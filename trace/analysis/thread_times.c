@@ -114,6 +114,7 @@ static void change(struct thread_times *times, uint32_t stream, enum time_use us
 	t->use = use;
 	t->since = times->now;
 	t->known = NOT_FOUND;
+	__builtin_prefetch(&t->uses[use]); /* the stay may end at the next event */
 }
 
 enum time_use time_use_now(const struct intervals *intervals, uint32_t stream)
