@@ -181,6 +181,57 @@ child, = [run for run in page.runs if run.wake == CREATED]
 assert (page.name(child.thread), page.name(child.waker), child.latency, child.begin) == ("child (3)", "reader (1)", 200, 6400), child
 PYTHON
 
+# What --why=irq, lock and stack record: the time of interrupts of a run, the owner and the stack of a sleep. A sleep
+# before the detail of a part has none in its page.
+make_details() {
+	python3 "$S/tests/golden/tools_make.py" "$1" <<'END'
+thread n 1 1 bpf.name="waiter" bpf.session={"calls":true,"machine":"x86_64","locks":true}
+1000 OHx i32:0 i32:-1 u64:0
+2000 OHp u16:1 i32:0 u16:202 u64:4096
+5000 OHw i32:2 i32:2 u32:7 u32:0
+5100 OHr u32:300
+6000 OHp u16:1 i32:0 u16:202 u64:4096
+7000 OHw i32:2 i32:99
+7100 OHr
+8000 OHp u16:6 i32:0
+8000 OHw i32:-1
+8100 OHr u32:50
+9000 OHe u32:0x80000001
+thread n 1 2 bpf.name="owner"
+1000 OHx i32:1 i32:-1 u64:0
+3000 KCO u16:2 i32:0
+4000 KCI i32:1 i32:0 u32:8 u32:0
+9000 OHe
+END
+	printf 'ovni-bpf stacks 1\n7\tfutex_wait+0x1;do_futex+0x2\n8\t=7\n' >"$1/stacks"
+}
+make_details details
+view 0 details
+agree details.html details
+view 0 --from 6500 -o later.html details
+make_details torn
+printf 'no stacks\n' >torn/stacks
+view 3 torn
+python3 -B - "$S/tests/golden" <<'PYTHON' || fail "details"
+import sys
+sys.path.insert(0, sys.argv[1])
+from view_page import Page
+
+def told(name):
+    page = Page(name)
+    return sorted((page.name(thread), "irq owner stack".split()[kind], at, value if kind == 0 else page.name(value) if kind == 1
+                   else page.meta["stacks"][value]) for thread, kind, at, value in page.details)
+
+stack = "futex_wait <- do_futex"
+locks = [("waiter (1)", "owner", 1000, "owner (2)"), ("waiter (1)", "owner", 5000, "99")]
+irqs = [("waiter (1)", "irq", 1000, 300), ("waiter (1)", "irq", 7000, 50), ("waiter (1)", "irq", 8000, 1024)]
+stacks = [("owner (2)", "stack", 2000, stack), ("waiter (1)", "stack", 1000, stack)]
+assert told("details.html") == sorted(locks + irqs + stacks), told("details.html")
+assert Page("details.html").meta["stacks"] == [stack]
+assert told("later.html") == sorted(locks[1:] + irqs[1:]), told("later.html")
+assert told("torn.html") == sorted(locks + irqs), told("torn.html")
+PYTHON
+
 # Seven bytes of the page for each run (7.3 with numbers side by side, 6.4 now), also of 2,000 threads on 64 CPUs that wake each other.
 python3 - <<'PYTHON' | python3 "$S/tests/golden/tools_make.py" many
 import random

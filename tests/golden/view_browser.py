@@ -415,6 +415,32 @@ def look_at_values(browser):
     check("no errors", not (errors := browser.errors()), errors)
 
 
+def look_at_details(browser):
+    """Interrupts, the owner of a lock with its arrow, a stack, priorities, and the values of a call."""
+    look = Look(browser, "details")
+    for t, words in ((500000, ["Interrupts took 300 ns of it.", "Priority: SCHED_OTHER nice 0. Allowed CPUs: 0-1."]),
+                     (2000000, ["in futex for 3 ms", "owner (2) had the lock.", "Stack: futex_wait <- do_futex",
+                                "Priority: SCHED_OTHER nice 0.", "woken by owner (2)"]),
+                     (4500000, ["Interrupts took 2 us of it.", "Priority: SCHED_FIFO 50. Allowed CPUs: 0-1."])):
+        browser.pointer(("move", int(look.x(t)), int(look.row("t1")[1])))
+        said = browser.text("#hover")
+        check("details at %d ns" % t, all(word in said for word in words), said)
+    browser.pointer(("move", int(look.x(5500000)), int(look.row("t1")[1]) + 14))
+    said = browser.text("#hover")
+    check("the values of a call", "partner: 100, tag: 101, " in said and "color: 108" in said and said.endswith("partner: 5"), said)
+    # a line for the priority, which changes; none for the CPUs, which do not; the values have no lines
+    lines = browser.run("return [1, 2].map((tid) => view.rowOf.get('t' + tid).lines.map((line) => line.type))")
+    check("lines of values", lines == [[None, 90], []], lines)
+    arrow = look.row("t1")[0] + (look.row("t2")[0] - look.row("t1")[0]) // 2
+    before = look.pixel(1000000, "t1", arrow - look.row("t1")[0])
+    look.click(2000000, "t1")
+    check("an arrow from the owner", look.pixel(1000000, "t1", arrow - look.row("t1")[0]) != before, before)
+    look.link("owner (2)")
+    check("a click follows to the owner", look.state()["chosenRow"] == "t2", look.state()["chosenRow"])
+    look.picture("details")
+    check("no errors", not (errors := browser.errors()), errors)
+
+
 def look_at_waits(browser):
     """The number of threads that wait for a CPU: its time is that of ovni-report, its threads are those of the page."""
     look, page = Look(browser, "turns"), Page(top + "/turns.html")
@@ -755,6 +781,7 @@ def main():
         look_at_hour(browser)
         look_at_findings(browser)
         look_at_values(browser)
+        look_at_details(browser)
         look_at_waits(browser)
         look_at_paths(browser)
         look_at_rows(browser)

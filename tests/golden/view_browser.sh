@@ -50,6 +50,35 @@ thread n 1 9 bpf.name="\u202eevil\u001b[31m"
 5002000 OHp u16:1 i32:0
 10000000 OHe
 END
+# What --why=irq, lock, stack and prio record, and nine values of a call.
+make_trace details <<'END'
+thread n 1 1 bpf.name="waiter" bpf.session={"calls":true,"machine":"x86_64","locks":true} ovni.mark={"90":{"title":"Priority","chan_type":"single","labels":{"62":"SCHED_OTHER\u0020nice\u00200","171":"SCHED_FIFO\u002050"}},"89":{"title":"Allowed\u0020CPUs","chan_type":"single","labels":{"1":"0-1"}},"56":{"title":"MPI\u0020messages","chan_type":"stack","labels":{"1":"MPI_Send"}},"60":{"title":"partner","chan_type":"single"},"61":{"title":"tag","chan_type":"single"},"62":{"title":"count","chan_type":"single"},"63":{"title":"datatype","chan_type":"single"},"64":{"title":"communicator","chan_type":"single"},"65":{"title":"request","chan_type":"single"},"66":{"title":"source","chan_type":"single"},"67":{"title":"key","chan_type":"single"},"68":{"title":"color","chan_type":"single"}}
+0 OHx i32:0 i32:-1 u64:0
+100 OM= i64:62 i32:90
+100 OM= i64:1 i32:89
+1000000 OHp u16:1 i32:0 u16:202 u64:4096
+4000000 OHw i32:2 i32:2 u32:7 u32:0
+4000000 OHr u32:300
+4000100 OM= i64:171 i32:90
+5000000 OM= i64:100 i32:60
+5000000 OM= i64:101 i32:61
+5000000 OM= i64:102 i32:62
+5000000 OM= i64:103 i32:63
+5000000 OM= i64:104 i32:64
+5000000 OM= i64:105 i32:65
+5000000 OM= i64:106 i32:66
+5000000 OM= i64:107 i32:67
+5000000 OM= i64:108 i32:68
+5000000 OM[ i64:1 i32:56
+6000000 OM= i64:5 i32:60
+6000000 OM] i64:1 i32:56
+7000000 OHe u32:2000
+thread n 1 2 bpf.name="owner" ovni.mark={"89":{"title":"Allowed\u0020CPUs","chan_type":"single","labels":{"1":"0-1"}}}
+0 OHx i32:1 i32:-1 u64:0
+100 OM= i64:1 i32:89
+7000000 OHe
+END
+printf 'ovni-bpf stacks 1\n7\tfutex_wait+0x1;do_futex+0x2\n' >details/stacks
 # One run of 2 us in an hour.
 make_trace hour <<'END'
 thread n 1 1 bpf.name="short"
@@ -214,5 +243,6 @@ python3 -B "$S/tests/golden/loom_schedule.py" loom
 python3 -B "$S/tests/golden/loom_make.py" runs
 "$B/bin/ovni-loom" import runs/ranks.trace.bin -o loom --clock-period 500ns
 "$B/bin/ovni-view" loom
+"$B/bin/ovni-view" details
 python3 -B "$S/tests/golden/view_page.py" turns.html "$B/bin" turns
 python3 -B "$S/tests/golden/view_browser.py" "$PWD" "$B/bin" "${VIEW_SHOTS:-}"

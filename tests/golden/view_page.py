@@ -144,6 +144,7 @@ def read_levels(data):
 class Page:
     def __init__(self, path):
         self.meta, self.runs, self.stays, self.calls, self.points, self.gaps, self.levels = None, [], [], [], [], [], []
+        self.details = [] # (thread, 0 interrupts, 1 owner, 2 stack; clock, value)
         for kind, data in sections(path):
             if kind == "trace":
                 self.meta = json.loads(data.decode("utf-8"))
@@ -162,6 +163,12 @@ class Page:
                     at += ats.signed()
                     value = highs.number() << 32 | lows.number()
                     self.points.append((threads.number(), types.signed(), at, value >> 1 ^ -(value & 1)))
+            elif kind == "details":
+                threads, kinds, ats, values = columns(data, 4)
+                at = 0
+                while threads.more():
+                    at += ats.signed()
+                    self.details.append((threads.number(), kinds.number(), at, values.number()))
             elif kind == "gaps":
                 threads, cpus, begins, durations, counts = columns(data, 5)
                 while threads.more():
@@ -171,7 +178,7 @@ class Page:
             else:
                 raise ValueError("a section of the kind " + kind)
         counts = self.meta["counts"]
-        for kind in ("runs", "stays", "calls", "points", "gaps"):
+        for kind in ("runs", "stays", "calls", "points", "gaps", "details"):
             assert counts[kind] == len(getattr(self, kind)), (kind, counts, len(getattr(self, kind)))
         self.use = {(u["state"], u["reason"]): i for i, u in enumerate(self.meta["uses"])}
 

@@ -562,6 +562,20 @@ static int take_mark(struct collect *c, const struct intervals *intervals, uint3
 
 /* ---- the walk ---- */
 
+/* The details of the sleep that an event ends, and of the run before it. */
+static int take_details(struct collect *c, uint32_t stream, const struct event *ev)
+{
+	const struct thread_track *t = &c->threads[stream];
+	int64_t irq_ns = interval_irq_ns(ev);
+
+	if (irq_ns && t->written)
+		return details_end_run(&c->details, stream, irq_ns, relative(c, t->end));
+	if (t->use < TIME_ASLEEP || t->use >= TIME_NONE || t->use == TIME_LOST ||
+	    !wanted(c, stream, t->since, ev->clock))
+		return 0;
+	return details_end_sleep(&c->details, &c->actors, stream, ev, relative(c, t->since));
+}
+
 static void prefetch(const void *arg, uint32_t stream, bool soon)
 {
 	const struct collect *c = arg;
@@ -592,6 +606,9 @@ static int take_event(void *arg, const struct intervals *intervals, uint32_t str
 	    (ev->model == 'K' && ev->category == 'C')) {
 		if (ev->clock > c->now)
 			c->now = ev->clock;
+		err = take_details(c, stream, ev);
+		if (err)
+			return err;
 		if (ev->model == 'K' || ev->value != 'C')
 			return follow_use(c, intervals, stream);
 		child = wait_newborn(intervals, stream, ev);
@@ -615,6 +632,9 @@ static int start(struct collect *c)
 	if (err)
 		return err;
 	err = run_block_init(&c->runs, n);
+	if (err)
+		return err;
+	err = details_init(&c->details, c->source, c->page);
 	if (err)
 		return err;
 	c->threads = array_lines(n + 1, sizeof(*c->threads));
@@ -663,6 +683,9 @@ static int finish(struct collect *c, const struct intervals *intervals)
 	if (err)
 		return err;
 	err = columns_flush(&c->points, POINT_COLUMNS, c->page, "points");
+	if (err)
+		return err;
+	err = details_flush(&c->details);
 	return err ? err : columns_flush(&c->gaps, GAP_COLUMNS, c->page, "gaps");
 }
 
@@ -724,6 +747,7 @@ void collect_fini(struct collect *c)
 	columns_fini(&c->calls);
 	columns_fini(&c->points);
 	columns_fini(&c->gaps);
+	details_fini(&c->details);
 	run_block_fini(&c->runs);
 	actors_fini(&c->actors);
 }

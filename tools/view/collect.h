@@ -3,9 +3,9 @@
  * collect: a trace as the sections of a page, in one walk.
  *
  * In: the events of all streams (intervals.h), and the time of each thread by its use
- * (thread_times.h); out: blocks of runs, stays, calls, points and gaps, and an overview. Stays
- * between two runs of a thread follow from the runs, where they do not they are written: so the
- * sums of a page are those of ovni-report, of any trace. Clocks are ns since the first event.
+ * (thread_times.h); out: blocks of runs, stays, calls, points, gaps and details, and an overview.
+ * Stays between two runs of a thread follow from the runs, where they do not they are written: so
+ * the sums of a page are those of ovni-report, of any trace. Clocks are ns since the first event.
  * Memory follows threads, CPUs and functions; the written blocks stay in memory up to a limit.
  * Specification: view.md 8.
  */
@@ -13,6 +13,7 @@
 #define TOOLS_VIEW_COLLECT_H
 
 #include "tools/lib/filter.h"
+#include "tools/view/details.h"
 #include "tools/view/run_block.h"
 #include "trace/analysis/function_calls.h"
 #include "trace/analysis/thread_times.h"
@@ -40,6 +41,7 @@ struct collect {
 	struct actors actors;
 	struct run_block runs;
 	struct columns stays, calls, points, gaps;
+	struct details details;
 	int64_t stay_at, call_at, point_at; /* clocks of the entries before */
 	struct thread_track *threads;	    /* of each stream */
 	struct function_list functions;

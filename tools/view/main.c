@@ -163,12 +163,15 @@ static void put_functions(const struct described *d, struct json *root)
 	}
 }
 
-static void put_sleep_calls(const struct described *d, struct json *root)
+static void put_sleeps(const struct described *d, struct json *root)
 {
 	struct json *list = json_put_array(root, "sleep_calls");
 
 	for (size_t i = 0; i < d->collect->nsleep_calls; i++)
 		put_name(list, NULL, d->collect->sleep_calls[i]);
+	list = json_put_array(root, "stacks");
+	for (size_t i = 0; i < d->collect->details.ntexts; i++)
+		put_name(list, NULL, d->collect->details.texts[i]);
 }
 
 static void put_density(struct json *root, const char *key, const struct density *density)
@@ -364,6 +367,7 @@ static int describe(struct described *d, struct page_file *page)
 	json_put_int(root, "counts.calls", (int64_t)c->ncalls);
 	json_put_int(root, "counts.points", (int64_t)c->npoints);
 	json_put_int(root, "counts.gaps", (int64_t)c->ngaps);
+	json_put_int(root, "counts.details", (int64_t)c->details.n);
 	put_session(d, root);
 	put_uses(root);
 	err = put_wall_clock(d, root);
@@ -376,7 +380,7 @@ static int describe(struct described *d, struct page_file *page)
 	}
 	put_threads(d, root);
 	put_functions(d, root);
-	put_sleep_calls(d, root);
+	put_sleeps(d, root);
 	err = put_marks(d, root);
 	if (err)
 		goto out;
@@ -451,6 +455,8 @@ static int make_page(struct options *options, struct source *source, int *status
 			 (double)page.bytes / 1e6);
 		*status = STATUS_LOST;
 	}
+	if (collect.details.damaged)
+		*status = STATUS_LOST; /* after a message */
 	if (described.damaged) {
 		log_warn("%s: the page ends where the trace is damaged", output);
 		err = -EBADMSG;

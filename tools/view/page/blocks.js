@@ -8,6 +8,7 @@ const WAKE_STAYED = 1, WAKE_INTERRUPT = 2, WAKE_UNKNOWN = 3, WAKE_LAST = 4, WAKE
 	WAKE_MOVED = 8, WAKE_CREATED = 9;
 const BY_NONE = -1, BY_INTERRUPT = -2, BY_UNKNOWN = -3; /* in place of an actor */
 const NEXT_IDLE = -1, NEXT_UNKNOWN = -2;
+const ENTRIES = ['stays', 'calls', 'points', 'gaps', 'details'], [BY_IRQ, OF_OWNER, IN_STACK] = [0, 1, 2]; /* kinds of details */
 
 function bytesOf(text) {
 	if (Uint8Array.fromBase64)
@@ -198,7 +199,7 @@ class Levels {
 	}
 }
 
-/* Entries with a thread, a begin and an end: stays, calls, points, gaps. */
+/* Entries with a thread, a begin and an end: stays, calls, points, gaps, details. */
 class Entries {
 	constructor(n, threads, limits) {
 		this.n = 0;
@@ -208,8 +209,8 @@ class Entries {
 		this.thread = new Uint32Array(n);
 		this.begin = new Float64Array(n);
 		this.end = new Float64Array(n);
-		this.what = new Int32Array(n); /* a use, a function, a type, a CPU */
-		this.more = new Float64Array(n); /* depth * 4 + inner * 2 + returned, a count, or the call of a sleep + 1 */
+		this.what = new Int32Array(n); /* a use, a function, a type, a CPU, a kind of details */
+		this.more = new Float64Array(n); /* depth * 4 + inner * 2 + returned, a count, the call of a sleep + 1, or a detail */
 		this.values = []; /* of points */
 	}
 	read(kind, bytes) {
@@ -252,6 +253,14 @@ class Entries {
 			const value = BigInt(highs.number()) << 32n | BigInt(lows.number());
 			this.values[this.n] = BigInt.asIntN(64, value >> 1n ^ -(value & 1n));
 			this.add(threads.number(), at, at, types.signed(), 0);
+		}
+	}
+	details(bytes) {
+		const [threads, kinds, ats, values] = columnsOf(bytes, 4);
+		for (let at = 0; threads.more();) {
+			at += ats.signed();
+			const kind = below(kinds.number(), this.limits.details.length);
+			this.add(threads.number(), at, at, kind, below(values.number(), this.limits.details[kind]));
 		}
 	}
 	gaps(bytes) {

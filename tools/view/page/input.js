@@ -166,25 +166,28 @@ function move(view, key, share) {
 		view.pan(key === 'a' ? -share : share);
 }
 
+/* Keys of one action. */
+const ACTIONS = new Map([['ArrowUp', (view) => view.stepRow(-1)], ['ArrowDown', (view) => view.stepRow(1)], ['i', (view) => view.findings.toggle()], ['c', (view) => view.showPath()],
+	['v', (view) => view.panel.measure(Math.max(0, Math.round(view.t0)), Math.min(view.end, Math.round(view.t1)))],
+	['/', () => document.getElementById('search').focus()],
+	...[...'wasdWASD'].map((key) => [key, (view) => hold(view, key.toLowerCase())]),
+	...[...'btoO'].map((key) => [key, (view) => view.follow(key)]), ...[...'123456789'].map((key, i) => [key, (view) => view.findings.jump(i)])]);
+
 /* Returns whether the key means something. */
 function press(view, key) {
 	const help = document.getElementById('help'), row = view.chosenRow && view.rowOf.get(view.chosenRow);
-	const lower = key.toLowerCase();
-	if ('wasd'.includes(lower) && key.length === 1) {
-		hold(view, lower);
-		return true;
-	}
-	if (['b', 't', 'o', 'O'].includes(key)) {
-		view.follow(key);
-		return true;
-	}
-	if (key >= '1' && key <= '9' && key.length === 1) {
-		view.findings.jump(Number(key) - 1);
+	if (ACTIONS.has(key)) {
+		ACTIONS.get(key)(view);
 		return true;
 	}
 	switch (key) {
-	case 'i':
-		view.findings.toggle();
+	case 'r':
+		view.order = (view.order + 1) % 3;
+		view.buildRows();
+		return true;
+	case 'l':
+		document.getElementById('legend').toggleAttribute('hidden');
+		view.resize();
 		return true;
 	case 'ArrowLeft':
 	case 'ArrowRight':
@@ -192,10 +195,6 @@ function press(view, key) {
 			view.follow(key === 'ArrowLeft' ? 'O' : 'o');
 		else
 			view.pan(key === 'ArrowLeft' ? -0.1 : 0.1);
-		return true;
-	case 'ArrowUp':
-	case 'ArrowDown':
-		view.stepRow(key === 'ArrowUp' ? -1 : 1);
 		return true;
 	case 'Enter':
 		if (row)
@@ -217,12 +216,6 @@ function press(view, key) {
 		if (view.marks[0] !== undefined && view.marks[1] !== undefined)
 			view.measure(...view.marks);
 		view.redraw();
-		return true;
-	case 'c':
-		view.showPath();
-		return true;
-	case 'v':
-		view.panel.measure(Math.max(0, Math.round(view.t0)), Math.min(view.end, Math.round(view.t1)));
 		return true;
 	case 'n':
 	case 'N':
@@ -253,17 +246,6 @@ function press(view, key) {
 		view.only = view.only || !row ? undefined : row.process;
 		view.panel.clear(...view.only ? [element('p', 'The rows of one process. x shows all.')] : []);
 		view.layout();
-		return true;
-	case 'r':
-		view.order = (view.order + 1) % 3;
-		view.buildRows();
-		return true;
-	case 'l':
-		document.getElementById('legend').hidden = !document.getElementById('legend').hidden;
-		view.resize();
-		return true;
-	case '/':
-		document.getElementById('search').focus();
 		return true;
 	case '?':
 		help.replaceChildren(view.panel.table(['keys', 'do'], KEYS));

@@ -43,7 +43,7 @@ async function read() {
 	if (!view)
 		throw new Error('the page has no data');
 	const { counts } = model.meta;
-	if (!damaged && ['stays', 'calls', 'points', 'gaps'].some((kind) => model[kind].n !== counts[kind]) || model.runs.n !== counts.runs)
+	if (!damaged && ENTRIES.some((kind) => model[kind].n !== counts[kind]) || model.runs.n !== counts.runs)
 		damaged = damaged || 1;
 	view.damaged = damaged;
 	model.index();

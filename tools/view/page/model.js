@@ -76,9 +76,9 @@ class Model {
 		this.nactors = nthreads + meta.others.length;
 		this.runs = new Runs(n.runs, nthreads, this.nactors, meta.cpus.length, meta.sleep_calls.length);
 		this.levels = new Levels(nthreads, meta.cpus.length, meta.uses.length);
-		for (const kind of ['stays', 'calls', 'points', 'gaps'])
+		for (const kind of ENTRIES)
 			this[kind] = new Entries(n[kind], nthreads, { uses: meta.uses.length, functions: meta.functions.length,
-				cpus: meta.cpus.length, calls: meta.sleep_calls.length });
+				cpus: meta.cpus.length, calls: meta.sleep_calls.length, details: [Infinity, this.nactors, meta.stacks.length] });
 		this.classOf = meta.uses.map((use) => {
 			if (use.state === 'asleep')
 				return { io: IO, uninterruptible: BLOCKED, stopped: STOPPED, traced: STOPPED, parked: STOPPED,
@@ -97,59 +97,47 @@ class Model {
 
 	/* After all blocks. */
 	index() {
-		const { runs, stays, calls } = this, nthreads = this.meta.threads.length;
+		const { runs, stays, calls, details } = this, nthreads = this.meta.threads.length;
 		const end = this.meta.end, sorted = orderByKey(runs.n, runs.begin, end);
 		this.byThread = new Index(runs.n, nthreads, (i) => runs.thread[i], runs.begin, sorted);
 		this.byCpu = new Index(runs.n, this.meta.cpus.length, (i) => runs.cpu[i], runs.begin, sorted);
-		this.staysOf = new Index(stays.n, nthreads, (i) => stays.thread[i], stays.begin,
-			orderByKey(stays.n, stays.begin, end));
-		/* a line for each depth of each thread */
-		const lines = new Map();
-		this.linesOf = new Map();
-		const lineOf = new Uint32Array(calls.n);
-		for (let i = 0; i < calls.n; i++) {
-			const depth = Math.min(Math.floor(calls.more[i] / 4), 65535), key = calls.thread[i] * 65536 + depth;
-			let line = lines.get(key);
-			if (line === undefined) {
-				lines.set(key, line = lines.size);
-				const list = this.linesOf.get(calls.thread[i]) || [];
-				list.push({ line, depth });
-				this.linesOf.set(calls.thread[i], list);
-			}
-			lineOf[i] = line;
-		}
-		for (const list of this.linesOf.values())
-			list.sort((a, b) => a.depth - b.depth);
+		[this.staysOf, this.detailsOf] = [stays, details].map((list) =>
+			new Index(list.n, nthreads, (i) => list.thread[i], list.begin, orderByKey(list.n, list.begin, end)));
+		[this.linesOf, this.callLines] = this.linesBelow(calls, (i) => Math.min(Math.floor(calls.more[i] / 4), 65535), 'depth');
 		this.indexValues();
-		this.callLines = new Index(calls.n, lines.size, (i) => lineOf[i], calls.begin, orderByKey(calls.n, calls.begin, end));
 		this.onCpu = new Float64Array(nthreads);
 		for (let i = 0; i < runs.n; i++)
 			this.onCpu[runs.thread[i]] += runs.end[i] - runs.begin[i];
 	}
 
-	/* A line for each type of marks that sets values in a thread: a value lasts until the next one. */
-	indexValues() {
-		const { points, meta } = this, lines = new Map(), lineOf = new Uint32Array(points.n);
-		this.valueLinesOf = new Map();
-		this.valueLines = [];
-		for (let i = 0; i < points.n; i++) {
-			const key = points.thread[i] + ' ' + points.what[i];
-			let line = lines.get(key);
+	/* The entries as lines below their threads, one for each key: the lines of each thread by key, and the entries of each. */
+	linesBelow(entries, keyOf, name) {
+		const numbers = new Map(), of = new Map(), lineOf = new Uint32Array(entries.n);
+		for (let i = 0; i < entries.n; i++) {
+			const thread = entries.thread[i], key = keyOf(i), id = (thread + 1) * 2 ** 33 + key;
+			let line = numbers.get(id);
 			if (line === undefined) {
-				lines.set(key, line = this.valueLines.length);
-				this.valueLines.push({ line, type: points.what[i], thread: points.thread[i], least: Infinity, most: -Infinity });
-				const list = this.valueLinesOf.get(points.thread[i]) || [];
-				list.push(this.valueLines[line]);
-				this.valueLinesOf.set(points.thread[i], list);
+				numbers.set(id, line = numbers.size);
+				of.set(thread, [...of.get(thread) || [], { line, [name]: key }]);
 			}
 			lineOf[i] = line;
-			const value = Number(points.values[i]), at = this.valueLines[line];
-			at.least = Math.min(at.least, value);
-			at.most = Math.max(at.most, value);
 		}
-		for (const list of this.valueLinesOf.values())
-			list.sort((a, b) => a.type - b.type);
-		this.values = new Index(points.n, lines.size, (i) => lineOf[i], points.begin, orderByKey(points.n, points.begin, meta.end));
+		of.forEach((list) => list.sort((a, b) => a[name] - b[name]));
+		return [of, new Index(entries.n, numbers.size, (i) => lineOf[i], entries.begin, orderByKey(entries.n, entries.begin, this.meta.end))];
+	}
+
+	/* Values that marks set in a thread: one lasts until the next of its type. */
+	indexValues() {
+		const { points, meta } = this;
+		[this.valueLinesOf, this.values] = this.linesBelow(points, (i) => points.what[i], 'type');
+		for (const line of [...this.valueLinesOf.values()].flat()) {
+			const { order, first } = this.values;
+			Object.assign(line, { least: Infinity, most: -Infinity });
+			for (let at = first[line.line]; at < first[line.line + 1]; at++) {
+				line.least = Math.min(line.least, Number(points.values[order[at]]));
+				line.most = Math.max(line.most, Number(points.values[order[at]]));
+			}
+		}
 		this.titles = new Map();
 		this.labels = new Map();
 		for (const { type, title, labels } of meta.marks || []) {
@@ -174,6 +162,23 @@ class Model {
 	/* The label of the value of a point; undefined: it is a number alone. */
 	labelOf(i) {
 		return this.labels.get(this.points.what[i] + ' ' + this.points.values[i]);
+	}
+
+	/* The values of a thread at `t`, [title, text, since], in the order of their types. */
+	valuesAt(thread, t) {
+		return (this.valueLinesOf.get(thread) || []).flatMap(({ line, type }) => {
+			const place = this.values.place(line, t + 1) - 1, i = this.values.order[place], label = this.labelOf(i);
+			return place < this.values.first[line] ? [] : [[this.titleOf(type), label === undefined ? String(this.points.values[i]) : shown(label), this.points.begin[i]]];
+		});
+	}
+
+	/* A detail of the run that ends at `t`, or the sleep that begins then; undefined: none. */
+	detailOf(thread, t, kind) {
+		const { details, detailsOf: { order, first }, detailsOf } = this;
+		for (let at = detailsOf.place(thread, t); at < first[thread + 1] && details.begin[order[at]] === t; at++)
+			if (details.what[order[at]] === kind)
+				return details.more[order[at]];
+		return undefined;
 	}
 
 	/* The end of the value at a place of `values`: the next value, or the end of the thread's last run. */

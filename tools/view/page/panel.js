@@ -3,6 +3,7 @@
  * the list of a search. Parts that the trace does not tell are left out.
  */
 const WAITS_COMPARED = 10; /* fewer say little */
+const PRIORITY = ['Priority', 'Allowed CPUs']; /* titles of the marks of --why=prio */
 
 class Panel {
 	constructor(view) {
@@ -89,7 +90,16 @@ class Panel {
 			begin.push('. ');
 		return [this.paragraph([this.thread(runs.thread[i]), ' ran on ' + this.cpu(runs.cpu[i]) + ' for '
 			+ duration(runs.end[i] - runs.begin[i]) + ', ' + this.span(runs.begin[i], runs.end[i]) + '.']),
-		this.paragraph([...begin, ...this.end(i, how, place)])];
+		this.paragraph([...begin, ...this.end(i, how, place)]), ...this.details(runs.thread[i], runs.end[i], runs.end[i])];
+	}
+
+	/* What --why=irq, lock, stack and prio have recorded: details at a clock, and the priority before another one. */
+	details(thread, at, until) {
+		const { model } = this, [irq, owner, stack] = [BY_IRQ, OF_OWNER, IN_STACK].map((kind) => model.detailOf(thread, at, kind));
+		const prio = model.valuesAt(thread, until - 1).filter(([title]) => PRIORITY.includes(title)).map(([title, text]) => title + ': ' + text);
+		return [irq && ['Interrupts took ' + duration(irq) + ' of it.'], owner !== undefined && [this.thread(owner), ' had the lock.'],
+			stack !== undefined && ['Stack: ' + shown(model.meta.stacks[stack])], prio.length && [prio.reverse().join('. ') + '.']]
+			.filter((parts) => parts).map((parts) => this.paragraph(parts));
 	}
 
 	/* The runs before and after a run of the thread. */
@@ -160,7 +170,8 @@ class Panel {
 	stay({ thread, use, begin, end }) {
 		const { model } = this, { state, reason } = model.meta.uses[use], { runs, byThread } = model;
 		const out = [this.paragraph([this.thread(thread), ' was ' + this.use(use)
-			+ (state === 'asleep' ? model.callOf(thread, begin) : '') + ' for ' + duration(end - begin) + ', ' + this.span(begin, end) + '.'])];
+			+ (state === 'asleep' ? model.callOf(thread, begin) : '') + ' for ' + duration(end - begin) + ', ' + this.span(begin, end) + '.']),
+		...this.details(thread, state === 'asleep' ? begin : -1, end)];
 		const next = byThread.place(thread, end);
 		if (next >= byThread.first[thread + 1])
 			return out;
@@ -181,14 +192,12 @@ class Panel {
 		});
 		const parts = ['Meanwhile ' + this.cpu(cpu) + ', where it ran next, ran '];
 		const list = [...sums].sort((a, b) => b[1] - a[1]);
-		if (!list.length)
-			return [...out, this.paragraph(['Meanwhile ' + this.cpu(cpu) + ', where it ran next, ran ' + this.nobody() + '.'])];
 		for (const [other, ns] of list.slice(0, 5))
 			parts.push(this.thread(other), ' for ' + duration(ns) + ', ');
 		if (list.length > 5)
 			parts.push((list.length - 5) + (list.length === 6 ? ' other thread' : ' others') + ' for '
 				+ duration(list.slice(5).reduce((sum, [, ns]) => sum + ns, 0)) + ', ');
-		parts.push('and for ' + duration(end - begin - busy) + ' ' + this.nobody() + '.');
+		parts.push((list.length ? 'and for ' + duration(end - begin - busy) + ' ' : '') + this.nobody() + '.');
 		return [...out, this.paragraph(parts)];
 	}
 
@@ -205,7 +214,9 @@ class Panel {
 			parts.push(use + ' ' + duration(ns) + ' (' + percent(ns, length) + ')');
 		return [this.paragraph([shown(label) + ' (' + shown(title) + '), depth ' + Math.floor(calls.more[i] / 4) + ', in ',
 			this.thread(calls.thread[i]), ': ' + duration(length) + ', ' + this.span(calls.begin[i], calls.end[i])
-			+ (calls.more[i] % 2 ? '.' : ', still open at the end of the trace.')]), this.paragraph([parts.join(', ')])];
+			+ (calls.more[i] % 2 ? '.' : ', still open at the end of the trace.')]), this.paragraph([parts.join(', ')]),
+		...[calls.begin[i], calls.end[i]].map((t) => model.valuesAt(calls.thread[i], t).flatMap(([title, text, since]) => since === t ? title + ': ' + text : []))
+			.filter((values) => values.length).map((values) => this.paragraph([values.join(', ')]))];
 	}
 
 	gap({ i }) {
@@ -276,22 +287,15 @@ class Panel {
 	}
 
 	table(heads, rows) {
-		const table = element('table'), head = element('tr');
-		for (const cell of heads) {
-			const th = element('th');
-			th.append(Array.isArray(cell) ? this.link(...cell) : shown(cell));
-			head.append(th);
-		}
-		table.append(head);
-		for (const cells of rows) {
+		const table = element('table');
+		table.append(...[heads, ...rows].map((cells, k) => {
 			const row = element('tr');
 			for (const cell of cells) {
-				const td = element('td');
-				td.append(Array.isArray(cell) ? this.link(...cell) : shown(cell));
-				row.append(td);
+				const node = row.appendChild(element(k ? 'td' : 'th'));
+				node.append(Array.isArray(cell) ? this.link(...cell) : shown(cell));
 			}
-			table.append(row);
-		}
+			return row;
+		}));
 		return table;
 	}
 

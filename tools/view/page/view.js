@@ -7,6 +7,7 @@
  *   view.show(t0, t1)     shows a part of the time, in ns
  */
 const DEPTHS_SHOWN = 40; /* of nested calls */
+const VALUES_SHOWN = 8; /* more are those of calls (--api mpi-messages), whose sentences have them */
 const CPUS_OPEN = 32; /* with more CPUs, the threads stand first in sight */
 
 class View {
@@ -144,13 +145,14 @@ class View {
 				title: shown(group.name) + ' (' + group.pid + ')' });
 			for (const id of group.threads) {
 				const calls = model.linesOf.get(id) || [];
+				const values = (model.valueLinesOf.get(id) || []).filter(({ type, least, most }) => least < most || !PRIORITY.includes(model.titleOf(type)));
 				const thread = meta.threads[id], name = key(thread.loom, 't' + thread.tid), n = (seen.get(name) || 0) + 1;
 				seen.set(name, n);
 				this.all.push({ kind: 'thread', id, group: many ? group.id : '', process: group.id, key: n > 1 ? name + '.' + n : name,
 					label: (many || thread.rank === undefined ? '' : 'rank ' + thread.rank + ' · ') + model.nameOf(id),
 					title: thread.name ? shown(thread.name) + ' (' + thread.tid + ')' : thread.tid,
 					deeper: Math.max(0, calls.length - DEPTHS_SHOWN),
-					lines: [...calls.slice(0, DEPTHS_SHOWN), ...model.valueLinesOf.get(id) || []] });
+					lines: [...calls.slice(0, DEPTHS_SHOWN), ...values.filter(({ type }) => values.length <= VALUES_SHOWN || PRIORITY.includes(model.titleOf(type)))] });
 			}
 		}
 		for (const row of this.all)
@@ -499,13 +501,13 @@ class View {
 		const { begin, end, thread, cpu } = this.extent(what);
 		outline(yOf('thread', thread), begin, end, ROW);
 		outline(yOf('cpu', cpu), begin, end, ROW);
-		if (what.kind !== 'run')
+		const owner = what.kind === 'stay' ? model.detailOf(thread, begin, OF_OWNER) : undefined;
+		if (what.kind !== 'run' && owner === undefined)
 			return;
 		context.save();
 		context.beginPath();
 		context.rect(LEFT, 0, this.width, this.height);
 		context.clip();
-		const i = model.byThread.order[what.place], wake = model.since(what.place), y = yOf('thread', runs.thread[i]);
 		context.font = '11px system-ui, "DejaVu Sans", sans-serif';
 		/* of a row that is out of sight or hidden, the name */
 		const arrow = (from, to, t) => {
@@ -517,8 +519,14 @@ class View {
 				if (own === undefined || own < -ROW || own > this.height)
 					context.fillText(model.nameOf(actor), x + 5, own === undefined ? near - ROW / 2 : own < 0 ? 8 : this.height - 8);
 		};
+		if (owner !== undefined) { /* it had the lock */
+			arrow(owner, thread, begin);
+			context.restore();
+			return;
+		}
+		const i = model.byThread.order[what.place], wake = model.since(what.place), y = yOf('thread', thread);
 		if (runs.waker[i] >= 0 && wake !== undefined)
-			arrow(runs.waker[i], runs.thread[i], wake);
+			arrow(runs.waker[i], thread, wake);
 		const { found, more } = model.wokenBy(runs.thread[i], runs.begin[i], runs.end[i], 200);
 		for (const k of found)
 			arrow(runs.thread[i], runs.thread[k], model.wokenAt[k]);
