@@ -277,8 +277,9 @@ static int charge_one(struct culprits *c, uint32_t stream, const struct occupant
 }
 
 /*
- * Charges it to the classes of culprits, for a victim without a main culprit. The log has no gap, so
- * that the time of the most frequent class is the rest: only the occupants of the others are read.
+ * Charges it to the classes of culprits, for a victim without a main culprit. The log has no gap,
+ * so that the time of the most frequent class is the rest: only the occupants of the others are
+ * read.
  */
 static int charge_sums(struct culprits *c, uint32_t stream, const struct queue *q)
 {
