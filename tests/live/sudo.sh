@@ -153,6 +153,51 @@ alone -o probed -u "$P/bin/sleepers:doze" -- "$P/bin/sleepers" -n 2 -s 5 >said 2
 	complain "-u of a program for all: $(cat said)"
 [ "$("$B/bin/ovni-dump" probed | grep -c 'OM\[')" = 2 ] || complain "-u of a program for all: $(cat said)"
 
+# The programs that ovni-bpf starts at the end, or at a trigger, are the user's: IDs, groups, no capability. They
+# write nowhere where the user may not, also through links that the user has put there.
+for name in view export emu; do
+	install -m 755 "$B/bin/ovni-$name" "$P/bin/ovni-$name.real"
+	cat >"$P/bin/ovni-$name" <<-E
+		#!/bin/sh
+		{ id -u; id -g; id -G; grep ^Cap[EPI] /proc/self/status; } >"$P/other/who.$name"
+		exec "$P/bin/ovni-$name.real" "\$@"
+	E
+done
+cat >"$P/other/told" <<-E
+	#!/bin/sh
+	{ id -u; id -g; id -G; grep ^Cap[EPI] /proc/self/status; } >"$P/other/who.told"
+	cat "$P/roots/victim" >"$P/other/stolen" 2>/dev/null
+	echo x >"$P/roots/victim"
+E
+chmod 755 "$P"/bin/ovni-* "$P/other/told"
+chown $((id + 1)):$((id + 1)) "$P/other/told"
+echo 'secret-word' >"$P/roots/victim" && chmod 600 "$P/roots/victim"
+sum_roots() { (cd "$P/roots" && find . -type f -exec sha256sum {} + -o -printf '%p %y %m %u\n' | sort); }
+sum_roots >"$T/before"
+printf '%s\n' $((id + 1)) $((id + 1)) $((id + 1)) CapInh:0 CapPrm:0 CapEff:0 >"$T/nobody"
+users() { # NAME: the program ran as the user
+	sed 's/[[:space:]]*0*$/0/; s/^\([0-9].*\)0$/\1/' "who.$1" | diff - "$T/nobody" || complain "ovni-$1 did not run as the user: $(cat "who.$1")"
+}
+alone --html --perfetto=made.perfetto --emulate -o made -- "$P/bin/sleepers" -n 2 -s 5 >said 2>&1 ||
+	complain "--html --perfetto --emulate: $(cat said)"
+for name in view export emu; do users $name; done
+expect "all three wrote" [ -s made.html -a -s made.perfetto -a -s made/thread.prv ]
+expect "all is the user's" [ -z "$(find made made.html made.perfetto ! -user $((id + 1)) -print -quit)" ]
+ln -s "$P/roots/victim" linked.html
+ln -s "$P/roots/victim" linked.perfetto
+alone --html --perfetto=linked.perfetto -o linked -- true >said 2>&1 && [ "$(readlink linked.html linked.perfetto)" ] &&
+	complain "--html and --perfetto through links: $(cat said)"
+alone --perfetto="$P/roots/new" -o elsewhere -- true >said 2>&1 && complain "--perfetto below root's folder: $(cat said)"
+alone --perfetto="$P/roots/victim" --force -o elsewhere -- true >said 2>&1 && complain "--perfetto over root's file: $(cat said)"
+alone -a --last 1s --trigger 'latency>1ns' --on-trigger ./told -o saved -d 5s >said 2>&1 &
+trigger=$!
+wait_until [ -s who.told ] || complain "no trigger: $(cat said)"
+kill -INT $(pgrep -u $((id + 1)) -x ovni-bpf) 2>/dev/null
+wait $trigger
+users told
+expect "a program of the user cannot read root's files" [ ! -s stolen ]
+sum_roots | diff "$T/before" - || complain "root's folder has changed"
+
 # Sessions are those of their user; of others not even the names are listed.
 n=sudo-$$
 ours() { (cd "$P/user" && as_user sudo -n "$P/bin/ovni-bpf" session "$@"); }
