@@ -342,9 +342,44 @@ static void lives_are_followed_without_switches(void **state)
 	kit_forget();
 }
 
+/* It has ended, but for a switch that no record shows: it is in no later part. */
+static void a_last_switch_that_was_not_seen(void **state)
+{
+	const struct record_switch enters = {.head = {.clock = 1100, .kind = RECORD_SWITCH},
+					     .next_id = 1,
+					     .next_tid = 10,
+					     .next_pid = 10};
+	const struct record_exit exits = {.head = {.clock = 1200, .kind = RECORD_EXIT, .id = 1},
+					  .id = 1,
+					  .tid = 10,
+					  .pid = 10};
+	const struct record_switch other = {
+		.head = {.clock = 1300, .kind = RECORD_SWITCH, .why = OFF_CPU_SLEEPING, .id = 2},
+		.prev_tid = 20,
+		.prev_pid = 20};
+	const struct task *task;
+	struct kit kit, next;
+	uint32_t id = 0;
+
+	(void)state;
+	kit_open(&kit, "0", (struct timeline_options){.t0 = 1000});
+	assert_int_equal(kit_give(&kit, 0, &enters.head), 0);
+	assert_int_equal(kit_give(&kit, 0, &exits.head), 0);
+	assert_int_equal(kit_give(&kit, 0, &other.head), 0);
+	shadow_open(&next, "0", (struct timeline_options){.t0 = 2000});
+	assert_int_equal(timeline_carry_over(next.timeline, kit.timeline), 0);
+	task = threads_next(next.threads, &id);
+	assert_non_null(task);
+	assert_int_equal(task->tid, 20);
+	assert_null(threads_next(next.threads, &id));
+	kit_close(&kit, 2000);
+	shadow_close(&next);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_last_switch_that_was_not_seen),
 		cmocka_unit_test(parts_have_all_stays_exactly),
 		cmocka_unit_test(cuts_may_fall_into_a_nanosecond_full_of_switches),
 		cmocka_unit_test(parts_are_valid_with_any_losses),

@@ -417,6 +417,52 @@ static void those_that_ran_longest_are_listed(void **state)
 	time_stats_free(&stats);
 }
 
+/* Threads that end, and whose last switch is not seen: none of them lives on. */
+static void the_last_switch_is_not_seen(void **state)
+{
+	enum { THREADS = 1000 };
+	const unsigned cpu = 0;
+	const struct state_times_options options = {
+		.npossible = 1, .cpus = &cpu, .ncpus = 1, .ended_most = 10};
+	struct state_times *times = state_times_new(&options);
+	struct time_stats stats;
+	uint64_t clock = 1000;
+
+	(void)state;
+	assert_non_null(times);
+	for (uint32_t id = 1; id <= THREADS; id++) {
+		struct record_switch enters = {.head = {.clock = clock, .kind = RECORD_SWITCH},
+					       .next_id = id,
+					       .next_tid = id,
+					       .next_pid = 1};
+		struct record_switch leaves = {.head = {.clock = clock + 50,
+							.kind = RECORD_SWITCH,
+							.why = OFF_CPU_SLEEPING,
+							.id = id},
+					       .prev_tid = id,
+					       .prev_pid = 1};
+		struct record_exit exits = {
+			.head = {.clock = clock + 70, .kind = RECORD_EXIT, .id = id},
+			.id = id,
+			.tid = id,
+			.pid = 1};
+
+		assert_int_equal(state_times_record(times, 0, &enters.head), 0);
+		assert_int_equal(state_times_record(times, 0, &leaves.head), 0);
+		enters.head.clock = clock + 60;
+		assert_int_equal(state_times_record(times, 0, &enters.head), 0);
+		assert_int_equal(state_times_record(times, 0, &exits.head), 0);
+		clock += 100;
+	}
+	assert_int_equal(state_times_read(times, clock, &stats), 0);
+	assert_int_equal(stats.nthreads + stats.unlisted.threads, THREADS);
+	assert_true(stats.nthreads <= 11);
+	for (size_t i = 0; i < stats.nthreads; i++)
+		assert_int_equal(stats.threads[i].alive, stats.threads[i].tid == THREADS);
+	time_stats_free(&stats);
+	state_times_free(times);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -428,6 +474,7 @@ int main(void)
 		cmocka_unit_test(reports_and_statistics_are_the_same),
 		cmocka_unit_test(without_switches_all_is_unknown),
 		cmocka_unit_test(those_that_ran_longest_are_listed),
+		cmocka_unit_test(the_last_switch_is_not_seen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

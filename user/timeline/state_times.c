@@ -381,6 +381,18 @@ static void lose_running(const struct state_times *times, struct task *task)
 		lose_cpu(times, (unsigned)task->on, task->since);
 }
 
+/* The task that has left a CPU unseen had ended already, but for its last switch: there will be no
+ * other record of it. */
+static void end_exiting(struct state_times *times, uint32_t id, uint64_t clock)
+{
+	struct task *task = find_task(times, id);
+
+	if (!task || !task->exiting)
+		return;
+	list_ended(times, task, clock);
+	release(times, task);
+}
+
 static void occupy(const struct state_times *times, struct cpu *cpu, uint32_t id, uint32_t tid,
 		   uint64_t clock)
 {
@@ -395,6 +407,7 @@ static int handle_switch(struct state_times *times, unsigned number, const struc
 	struct cpu *cpu = &times->cpus[number];
 	struct task *prev = NULL, *next = NULL;
 	uint64_t clock = r->head.clock;
+	uint32_t gone = 0; /* id */
 
 	if (r->head.id)
 		prev = get_task(times, r->head.id, r->prev_pid, r->prev_tid);
@@ -402,8 +415,11 @@ static int handle_switch(struct state_times *times, unsigned number, const struc
 		next = get_task(times, r->next_id, r->next_pid, r->next_tid);
 	if ((r->head.id && !prev) || (r->next_id && !next))
 		return -ENOMEM;
-	if (unlikely(cpu->use != use_of(times, r->head.id, r->prev_tid) || cpu->on != r->head.id))
-		lose_cpu(times, number, cpu->since); /* a switch was not seen */
+	if (unlikely(cpu->use != use_of(times, r->head.id, r->prev_tid) ||
+		     cpu->on != r->head.id)) { /* a switch was not seen */
+		gone = cpu->on == r->head.id || cpu->on == r->next_id ? 0 : cpu->on;
+		lose_cpu(times, number, cpu->since);
+	}
 	if (prev) {
 		if (unlikely(prev->on != (int32_t)number))
 			lose_running(times, prev);
@@ -426,6 +442,8 @@ static int handle_switch(struct state_times *times, unsigned number, const struc
 	}
 	occupy(times, cpu, r->next_id, r->next_tid, clock);
 	cpu->switches += in_window(times, clock);
+	if (unlikely(gone))
+		end_exiting(times, gone, clock);
 	return 0;
 }
 

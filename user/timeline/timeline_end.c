@@ -220,6 +220,10 @@ int timeline_carry_over(struct timeline *tl, const struct timeline *from)
 	int err;
 
 	while ((task = threads_next(from->threads, &id))) {
+		/* its last switch was not seen */
+		if (task->flags & TASK_EXITING && task->known &&
+		    task->state != THREAD_STATE_RUNNING)
+			continue;
 		err = carry_over_task(tl, from, task);
 		if (err)
 			return err;
