@@ -59,6 +59,7 @@ munge                     munged
 libomp-dev                /usr/lib/llvm-*/lib/libomp.so
 chromium                  chromium
 chromium-driver           chromedriver
+firefox-esr               firefox-esr
 fonts-dejavu-core         /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf
 qemu-system-x86           qemu-system-x86_64
 busybox-static            busybox
