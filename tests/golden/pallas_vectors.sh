@@ -46,4 +46,11 @@ for name in procs2x2 nested_loops; do
 	grep -q '^R10: .*never used' "check_$name" || status=1
 	! grep -v '^R10: .*loop\|more violations' "check_$name" || status=1
 done
+
+# Names and values of attributes are shown without control characters.
+cp -R "$CONFORMANCE/pallas/attributes/archive" hostile && chmod -R u+w hostile
+LC_ALL=C sed -i 's/hello/h\x1b\x7f\xffo/; s/an u8/a\x1b\x07u8/' hostile/main.pallas
+"$pallas" print --attributes hostile >out 2>err || { cat err; status=1; }
+grep -q 'h\\x1b\\x7f\\xffo' out && grep -q 'a\\x1b\\x07u8=' out || { echo "attributes are not escaped"; status=1; }
+! LC_ALL=C grep -q "$(printf '[\001-\010\016-\037\177\377]')" out || { echo "attributes have control characters"; status=1; }
 exit $status

@@ -252,7 +252,7 @@ static void put_value(struct print *p, const struct pallas_archive *a, const str
 	if (attr)
 		name = pallas_string(p->trace, a, attr->name);
 	if (name)
-		printer_format(&p->out, "%s=", name);
+		printer_format(&p->out, "%s=", text_shown(name));
 	else
 		printer_format(&p->out, "attribute %u=", v->ref);
 	type = attr ? attr->type : PALLAS_TYPE_NONE;
@@ -282,7 +282,7 @@ static void put_value(struct print *p, const struct pallas_archive *a, const str
 		break;
 	case PALLAS_TYPE_STRING:
 		text = pallas_string(p->trace, a, (uint32_t)u);
-		printer_text(&p->out, text ? text : "?");
+		printer_text(&p->out, text ? text_shown(text) : "?");
 		break;
 	default:
 		printer_format(&p->out, "%" PRIu64, u);
