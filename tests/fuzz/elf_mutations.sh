@@ -16,5 +16,7 @@ for seed in "$T"/seeds/*; do
 	mv "$seed" "$T/seeds/elf.$(basename "$seed")"
 done
 "$bin/ovni-bpf" --dry-run -u "$T/seeds/elf.static:ns::f" -a >"$T/said" 2>&1 || { cat "$T/said"; exit 1; }
+# An offset of a version beyond 2 GiB was a fault in this one.
+SEED=704938 MUTATIONS=1 "$S/tests/fuzz/mutations.py" "$bin" "$T" "$(printf '%s,' "$T"/seeds/*)" || exit 1
 MUTATIONS=${MUTATIONS:-$([ "$LONG" ] && echo 600 || echo 60)} RUNS=${RUNS:-1} \
 	exec "$S/tests/fuzz/mutations.py" "$bin" "$T" "$(printf '%s,' "$T"/seeds/*)"

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <libiberty/demangle.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -351,11 +352,12 @@ static const char **read_definitions(Elf *elf)
 	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
 	GElf_Verdef definition;
 	GElf_Verdaux name;
-	int at = 0;
+	uint64_t at = 0; /* libelf takes an int */
 
-	for (size_t left = header.sh_info; names && data && left--; at += (int)definition.vd_next) {
-		if (!gelf_getverdef(data, at, &definition) ||
-		    !gelf_getverdaux(data, at + (int)definition.vd_aux, &name))
+	for (size_t left = header.sh_info; names && data && left--; at += definition.vd_next) {
+		if (at > INT_MAX || !gelf_getverdef(data, (int)at, &definition) ||
+		    at + definition.vd_aux > INT_MAX ||
+		    !gelf_getverdaux(data, (int)(at + definition.vd_aux), &name))
 			break;
 		if (!(definition.vd_flags & VER_FLG_BASE) && definition.vd_ndx < VERSIONS_MAX)
 			names[definition.vd_ndx] = elf_strptr(elf, header.sh_link, name.vda_name);
