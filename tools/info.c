@@ -358,7 +358,6 @@ out:
 	recorded_stats_free(&stats);
 }
 
-/* Of the document, which owns the text. */
 /* The nodes of a job. A damaged file is reported, and makes the trace incomplete. */
 static void put_job(struct info *info)
 {

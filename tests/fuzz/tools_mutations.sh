@@ -56,6 +56,45 @@ thread n 1 1 bpf.name="w" bpf.session.machine="x86_64" ovni.require={"ovni":"1.1
 END
 printf 'ovni-bpf stacks 1\n1\tfutex_wait+0x8;do_futex+0x1;entry+0x7\n3\tpipe_read+0x1[m];entry+0x7;[cut]\n' >trace.stacks/stacks
 cp -R trace.stacks trace.stacks2
+# Messages of MPI; the directory of a job of two nodes.
+marks='{"56":{"title":"MPI\u0020messages","chan_type":"stack","labels":{"1":"MPI_Send\u0020of\u0020MPICH","2":"MPI_Irecv\u0020of\u0020MPICH","3":"MPI_Wait\u0020of\u0020MPICH","4":"MPI_Comm_dup\u0020of\u0020MPICH"}}'
+for n in 60 61 62 63 64 65 66 67 68; do marks+=",\"$n\":{\"title\":\"v\",\"chan_type\":\"single\"}"; done
+call() { # CLOCK FUNCTION [TYPE VALUE]... -- [TYPE VALUE]...
+	local at=$1 function=$2
+	shift 2
+	while [ "$1" != -- ]; do
+		echo "$at OM= i64:$2 i32:$1"
+		shift 2
+	done
+	printf '%s OM[ i64:%s i32:56\n%s OM] i64:%s i32:56\n' "$at" "$function" $((at + 5)) "$function"
+	shift
+	while [ $# != 0 ]; do
+		echo "$((at + 5)) OM= i64:$2 i32:$1"
+		shift 2
+	done
+}
+for rank in 0 1; do
+	cat <<-E
+		thread n$rank $((rank + 1)) $((rank + 1)) ovni.rank=$rank ovni.nranks=2 ovni.require={"ovni":"1.1.0","bpf":"1.0.0"} ovni.mark=$marks}
+		0 OHx i32:0 i32:-1 u64:0
+	E
+	call 10 4 64 $((0x44000000)) -- 68 $((0x84000000))
+	for i in 1 2 3 4; do
+		if [ $rank = 0 ]; then
+			call ${i}00 1 60 1 61 $i 62 10 63 $((0x4c000405)) 64 $((0x84000000)) --
+		else
+			call ${i}20 2 60 -2 61 -1 64 $((0x84000000)) -- 65 $i
+			call ${i}40 3 65 $i -- 66 -2147483648 67 $i
+		fi
+	done
+	echo 900 OHe
+done | make trace.messages
+cp -R trace.messages trace.job
+mkdir trace.job/node
+echo '{"version":1,"key":"k","launcher":"srun","ranks":2,"nodes":2}' >trace.job/job.json
+for n in 0 1; do
+	echo '{"state":"complete","why":"w","threads":1,"events":9,"lost":0,"members":[{"rank":'$n'}]}' >trace.job/node/n$n.json
+done
 # A recording with its stats.json, which agrees with the stream.
 make trace.figures <<'END'
 thread n 1 1 bpf.events="5" bpf.name="w" bpf.session.t0="1000" bpf.session.t1="2000" bpf.session.lost="0"

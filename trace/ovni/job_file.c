@@ -63,6 +63,8 @@ static int read_node(struct job *job, int dirfd, const char *file)
 	struct json *json = json_load(dirfd, file);
 	const char *why = json_string(json_key(json, "why"));
 	struct job_node *node;
+	char loom[sizeof("loom.") + JOB_NODE_MAX];
+	struct stat st;
 	int err = json ? -ENOMEM : -EINVAL;
 
 	if (!json)
@@ -81,6 +83,8 @@ static int read_node(struct job *job, int dirfd, const char *file)
 	(void)json_u64(json_key(json, "events"), &node->events);
 	(void)json_u64(json_key(json, "lost"), &node->lost);
 	err = read_ranks(node, json_key(json, "members"));
+	snprintf(loom, sizeof(loom), "loom.%s", node->name);
+	node->no_loom = node->threads && fstatat(dirfd, loom, &st, AT_SYMLINK_NOFOLLOW);
 out:
 	json_free(json);
 	if (err == -ENOMEM)
@@ -142,8 +146,12 @@ int job_read(struct job *job, int dirfd)
 	struct stat st;
 
 	*job = (struct job){.nodes_expected = -1, .ranks_expected = -1};
-	if (fstatat(dirfd, JOB_FILE, &st, AT_SYMLINK_NOFOLLOW) && errno == ENOENT)
-		return 0;
+	if (fstatat(dirfd, JOB_FILE, &st, AT_SYMLINK_NOFOLLOW) && errno == ENOENT) {
+		int err = read_nodes(job, dirfd);
+
+		job->is = job->no_file = job->nnodes;
+		return err;
+	}
 	json = json_load(dirfd, JOB_FILE);
 	if (!json)
 		return -EINVAL;
@@ -260,9 +268,13 @@ const char *job_text(const struct job *job, char text[JOB_TEXT])
 	text[0] = '\0';
 	if (!job->is)
 		return text;
+	if (job->no_file)
+		put(&r, JOB_FILE " is missing");
 	for (size_t i = 0; i < job->nnodes; i++) {
 		const struct job_node *node = &job->nodes[i];
 
+		if (node->no_loom)
+			put(&r, "loom.%s is missing", node->name);
 		if (!strcmp(node->state, "recording"))
 			put(&r, "the recorder of node %s has not ended, or was killed", node->name);
 		else if (strcmp(node->state, "complete"))
@@ -275,29 +287,4 @@ const char *job_text(const struct job *job, char text[JOB_TEXT])
 		    (size_t)job->nodes_expected - job->nnodes, job->nodes_expected);
 	put_missing_ranks(job, &r);
 	return text;
-}
-
-int job_check_ranks(const struct job *job)
-{
-	for (size_t i = 0; i < job->nnodes; i++) {
-		const struct job_node *a = &job->nodes[i];
-
-		for (size_t k = i + 1; k < job->nnodes; k++) {
-			const struct job_node *b = &job->nodes[k];
-
-			for (size_t x = 0, y = 0; x < a->nranks && y < b->nranks;) {
-				if (a->ranks[x] == b->ranks[y]) {
-					log_error("rank %" PRId32 " of the job is on the nodes %s "
-						  "and %s: the directory has parts of two runs",
-						  a->ranks[x], a->name, b->name);
-					return -EINVAL;
-				}
-				if (a->ranks[x] < b->ranks[y])
-					x++;
-				else
-					y++;
-			}
-		}
-	}
-	return 0;
 }

@@ -6,7 +6,8 @@
  *   node/NODE.json    one of each node: at its begin ("recording"), and replaced at its end
  *
  * In: the directory of a trace; out: one line for each node, and the reasons why the job is not
- * whole. A trace without job.json is none of a job, and has no reasons.
+ * whole: nodes that left nothing or failed, ranks of no node, looms or files that are missing. A
+ * trace without job.json and without a file of a node is none of a job, and has no reasons.
  * Specification: job.md 4.3, 4.5.
  */
 #ifndef TRACE_OVNI_JOB_FILE_H
@@ -25,13 +26,15 @@ struct job_node {
 	char name[JOB_NODE_MAX];
 	char state[16]; /* "recording", "complete", "incomplete", "failed" */
 	char *why;	/* NULL: not said */
+	bool no_loom;	/* it has recorded threads, and loom.NODE is missing */
 	int32_t *ranks; /* of its members, ascending: nranks of them */
 	size_t nranks;
 	uint64_t threads, events, lost;
 };
 
 struct job {
-	bool is; /* there is a job.json */
+	bool is;      /* there is a job.json, or a file of a node */
+	bool no_file; /* there is no job.json */
 	char key[128];
 	int32_t nodes_expected, ranks_expected; /* -1: not known */
 	struct job_node *nodes;			/* by name: nnodes of them */
@@ -54,9 +57,5 @@ const char *job_text(const struct job *job, char text[JOB_TEXT]);
 
 /* A list of ranks as "0-3,7". `text` is also the result. */
 const char *job_ranks_text(const int32_t *ranks, size_t n, char *text, size_t size);
-
-/* Refuses a job in which two nodes have the same rank: 0, or -EINVAL after a message that names
- * both. */
-int job_check_ranks(const struct job *job) __attribute__((warn_unused_result));
 
 #endif

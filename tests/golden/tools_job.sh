@@ -1,0 +1,89 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# The directory of a job: each missing piece (a node, its loom, its file, job.json, a rank) is a reason, with its
+# name and status 3; a rank in two looms is refused; files of hostile bytes are read within bounds, without
+# links, and shown without control characters.
+set -eu
+. "$S/tests/golden/tools_lib.sh"
+cd "$T"
+make_trace whole <<'E'
+thread n1 1 1 ovni.rank=0 ovni.nranks=2 bpf.events="2" bpf.session.t0="0" bpf.session.t1="1000" bpf.session.lost="0" bpf.session.streams="1" bpf.session.counts={"events":"2"}
+0 OHx i32:0 i32:-1 u64:0
+1000 OHe
+thread n2 2 2 ovni.rank=1 ovni.nranks=2 bpf.events="2" bpf.session.t0="0" bpf.session.t1="1000" bpf.session.lost="0" bpf.session.streams="1" bpf.session.counts={"events":"2"}
+0 OHx i32:0 i32:-1 u64:0
+1000 OHe
+E
+mkdir whole/node
+echo '{"version":1,"key":"k","launcher":"srun","ranks":2,"nodes":2}' >whole/job.json
+for n in 1 2; do
+	echo '{"state":"complete","threads":1,"events":2,"lost":0,"members":[{"rank":'$((n - 1))'}]}' >whole/node/n$n.json
+done
+
+judge() { # STATUS PATTERN COMMAND...
+	local want=$1 pattern=$2 got=0
+	shift 2
+	timeout 20 "$@" >got 2>said || got=$?
+	cat got >>said
+	[ $got = "$want" ] || fail "$*: status $got, not $want"
+	grep -q -- "$pattern" said || fail "$*: does not say '$pattern'"
+	! LC_ALL=C grep -q "$(printf '[\001-\010\016-\037\177]')" said || fail "$*: control characters"
+}
+all() { # STATUS PATTERN: the programs that judge a trace
+	judge "$1" "$2" "$B/bin/ovni-check" damaged
+	judge "$1" "$2" "$B/bin/ovni-report" cpu damaged
+	rm -rf out
+	judge "$1" "$2" "$B/bin/ovni-emu" -o out damaged
+}
+damaged() { rm -rf damaged; cp -R whole damaged; }
+
+damaged
+all 0 ''
+judge 0 'nodes *2 of 2\|2 of 2 nodes' "$B/bin/ovni-info" damaged
+damaged && rm -r damaged/loom.n2
+all 3 'loom.n2 is missing'
+damaged && rm damaged/node/n2.json
+all 3 '1 of 2 nodes left nothing'
+damaged && rm damaged/job.json
+all 3 'job.json is missing'
+damaged && rm -r damaged/job.json damaged/loom.n2
+all 3 'job.json is missing; loom.n2 is missing'
+damaged && sed -i 's/"ranks":2/"ranks":4/' damaged/job.json
+all 3 'ranks 2-3 of 4 are not recorded'
+damaged && sed -i 's/complete/recording/' damaged/node/n1.json
+all 3 'the recorder of node n1 has not ended'
+damaged && sed -i 's/complete","threads"/failed","why":"no \\u001b[1m\\u0007privilege","threads"/' damaged/node/n2.json
+all 3 'node n2 is failed: no .*privilege'
+for value in '"x"' 1e19 -1 2147483648 null '[]' '{}'; do
+	damaged && sed -i "s/\"ranks\":2,\"nodes\":2/\"ranks\":$value,\"nodes\":$value/" damaged/job.json
+	judge 0 '' "$B/bin/ovni-check" damaged
+	damaged && sed -i "s/\"rank\":1/\"rank\":$value/" damaged/node/n2.json
+	judge 3 'rank 1 of 2 is not recorded' "$B/bin/ovni-check" damaged
+done
+damaged && sed -i 's/"ranks":2/"ranks":1000001/' damaged/job.json # more are not listed
+judge 0 '' "$B/bin/ovni-check" damaged
+damaged && printf '{"state":"complete","threads":1,"members":[' >damaged/node/n2.json
+all 3 'a file of a node is damaged'
+damaged && python3 -c 'print("{\"members\":[" + "{\"rank\":1}," * 100000 + "{}]}")' >damaged/node/n2.json
+all 3 'node n2 is without a state'
+damaged && python3 -c 'print("[" * 100000)' >damaged/node/n2.json
+all 3 'a file of a node is damaged'
+for file in job.json node/n2.json; do
+	damaged && rm damaged/$file && ln -s /dev/zero damaged/$file
+	all 3 'is damaged'
+	damaged && rm damaged/$file && ln -s /etc/passwd damaged/$file
+	all 3 'is damaged'
+	! grep -q root: said || fail "$file: the link is followed"
+	damaged && rm damaged/$file && mkfifo damaged/$file
+	all 3 'is damaged'
+	damaged && truncate -s 1T damaged/$file
+	all 3 'is damaged'
+done
+damaged && rm -r damaged/node && ln -s ../whole/node damaged/node
+all 1 'links in a trace are not followed'
+damaged && cp damaged/node/n1.json "damaged/node/$(printf 'e\033[1m').json"
+all 3 'loom.e.*is missing'
+damaged && sed -i 's/"rank": *1/"rank":0/' damaged/node/n2.json damaged/loom.n2/proc.2/thread.2/stream.json
+rm -rf out
+judge 1 'rank 0' "$B/bin/ovni-emu" -o out damaged
