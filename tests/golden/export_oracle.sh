@@ -22,13 +22,31 @@ for name in syn-random-06 syn-kernel-switches syn-nodes-tampi-mpi-nosv-random su
 	"$B/bin/ovni-export" --perfetto -o "$name" "$CONFORMANCE/emu/$name/trace" 2>said || { cat said; exit 1; }
 done
 "$B/bin/ovni-export" --perfetto --from 2050 --to 4460 -o part trace 2>said || [ $? = 3 ] || { cat said; exit 1; }
-for file in part syn-* suite-*; do
+# the details of --why=lock, stack and irq, below their threads
+python3 "$S/tests/golden/tools_make.py" details <"$S/tests/golden/export_details.txt" || exit 1
+printf 'ovni-bpf stacks 1\n7\tfutex_wait+0x1;do_futex+0x2\n8\t=7\n' >details/stacks
+"$B/bin/ovni-export" --perfetto -o details.file details 2>said || { cat said; exit 1; }
+for file in part details.file syn-* suite-*; do
 	node "$S/tests/golden/perfetto_query.mjs" "$engine" "$file" \
 		"select name, idx, value from stats where severity <> 'info' and value > 0 and name <> 'ftrace_cpu_has_data_loss'" \
 		"select count() from slice where dur < 0" "select count() from spurious_sched_wakeup" 2>said |
 		grep -E '^(=|--)' | tr '\n' ' ' >answer
 	[ "$(cat answer)" = '-- =0 -- =0 -- ' ] || { echo "$file: $(cat answer) $(cat said)"; exit 1; }
 done
+
+node "$S/tests/golden/perfetto_query.mjs" "$engine" details.file "include perfetto module slices.with_context" \
+	"select tid, name, ts, dur, extract_arg(arg_set_id, 'debug.ns'), extract_arg(arg_set_id, 'debug.lock_owner'),
+	extract_arg(arg_set_id, 'debug.lock_owner_tid'), extract_arg(arg_set_id, 'debug.stack') from thread_slice order by ts, tid" 2>said |
+	grep ^= | tr '\t' '|' >answer
+cat >wanted <<'END'
+=1|interrupts|1000|1000|300|null|null|null
+=1|sleep|2000|3000|null|owner|2|futex_wait <- do_futex
+=2|sleep|3000|1000|null|null|null|futex_wait <- do_futex
+=1|sleep|6000|1000|null|not in the trace|99|null
+=1|interrupts|7100|900|50|null|null|null
+=1|interrupts|8100|1900|1024|null|null|null
+END
+cmp -s answer wanted || { cat answer said; exit 1; }
 
 # JSON trace events
 for name in trace "$CONFORMANCE"/emu/{syn-nodes-tampi-mpi-nosv-random,suite-nosv-barrier}/trace; do

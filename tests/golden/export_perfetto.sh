@@ -57,6 +57,32 @@ assert [s[1:4] for s in file.slices if s[1] == "not recorded"] == [("not recorde
 assert file.counters == {(1, 7, "Counter"): [(4150, -7), (4800, 8)]}, file.counters
 PYTHON
 
+# What --why=lock, stack and irq record, as slices of the sleeps and the runs. A damaged file of stacks costs the stacks alone.
+python3 "$S/tests/golden/tools_make.py" details <"$S/tests/golden/export_details.txt"
+printf 'ovni-bpf stacks 1\n7\tfutex_wait+0x1;do_futex+0x2\n8\t=7\n' >details/stacks
+export_ 0 details
+reader details.pftrace details "$B/bin"
+cp -r details torn
+printf 'no stacks\n' >torn/stacks
+export_ 3 torn
+python3 -B - "$S/tests/golden" <<'PYTHON' >said 2>&1 || fail "the details"
+import sys
+sys.path.insert(0, sys.argv[1])
+from perfetto_file import File
+
+def told(name):
+    file = File(name)
+    return sorted((file.place(s[0])[1:], *s[2:]) for s in file.slices)
+
+sleeps, runs = ((1, "sleep"), (2, "sleep")), (1, "interrupts")
+owner = {"lock_owner": "owner", "lock_owner_tid": 2}
+rest = [(sleeps[0], 6000, 7000, {"lock_owner": "not in the trace", "lock_owner_tid": 99})]
+irqs = [(runs, 1000, 2000, {"ns": 300}), (runs, 7100, 8000, {"ns": 50}), (runs, 8100, 10000, {"ns": 1024})]
+stack = {"stack": "futex_wait <- do_futex"}
+assert told("details.pftrace") == sorted(irqs + rest + [(sleeps[0], 2000, 5000, {**owner, **stack}), (sleeps[1], 3000, 4000, stack)]), told("details.pftrace")
+assert told("torn.pftrace") == sorted(irqs + rest + [(sleeps[0], 2000, 5000, owner)]), told("torn.pftrace")
+PYTHON
+
 # Values: arguments come ahead of their call, returned values behind it, at the same clock; names of a thread; marks with
 # labels, idle states and hardware counters of nOS-V; time that was not recorded, also beyond a part's begin.
 python3 "$S/tests/golden/tools_make.py" values <<'END'

@@ -363,6 +363,12 @@ def compare(path, trace, tool):
             ours[file.place(uuid)[1]].append(end - begin)
     theirs = {int(row["tid"]): (int(row["times"]), int(row["time"])) for row in report(tool, "why", "--csv", trace) if row["reason"] == "lost"}
     need({tid: (len(list_), sum(list_)) for tid, list_ in ours.items()} == theirs, "time that was not recorded:", dict(ours), theirs)
+    irqs = collections.Counter()
+    for uuid, name, _, _, notes in file.slices:
+        if name == "interrupts":
+            irqs[file.place(uuid)[1]] += notes["ns"]
+    theirs = {int(row["tid"]): int(row["interrupts"] or 0) for row in report(tool, "why", "--csv", trace) if row.get("interrupts")}
+    need(+irqs == +collections.Counter(theirs), "interrupts:", irqs, theirs)
     compare_values(file, trace, tool)
     compare_calls(file, trace, tool)
     for row in report(tool, "func", "--csv", trace):
@@ -370,7 +376,7 @@ def compare(path, trace, tool):
         need(functions[row["function"]] == int(row["wall"] or 0), row["function"], functions[row["function"]], row)
         del calls[row["function"]]
     singles = {uuid for uuid, (_, parent, name, _, _) in file.tracks.items()
-               if parent and (name in ("not recorded", "state", "idle", *labelled(trace)) or name.endswith(" task"))}
+               if parent and (name in ("not recorded", "state", "idle", "sleep", "interrupts", *labelled(trace)) or name.endswith(" task"))}
     names = {name for uuid, name, *_ in file.slices if uuid in singles}
     need(not set(calls) - names, "slices that ovni-report does not have:", dict(calls))
     return file, times
@@ -412,6 +418,8 @@ def compare_values(file, trace, tool):
     ours = {(tid, name): values for (_, tid, name), values in file.counters.items() if name not in hardware}
     need(ours == dict(wanted), "counters:", ours, dict(wanted))
     for uuid, name, begin, end, notes in file.slices:
+        if file.tracks[uuid][2] in ("sleep", "interrupts"):
+            continue
         for note, value in notes.items():
             if note not in ("inner", "open_at_end", "records", "reason", "taskid", "typeid", "bodyid"):
                 tid = (file.tracks[uuid][3] or file.tracks[file.tracks[uuid][1]][3])[1]

@@ -184,25 +184,7 @@ PYTHON
 # What --why=irq, lock and stack record: the time of interrupts of a run, the owner and the stack of a sleep. A sleep
 # before the detail of a part has none in its page.
 make_details() {
-	python3 "$S/tests/golden/tools_make.py" "$1" <<'END'
-thread n 1 1 bpf.name="waiter" bpf.session={"calls":true,"machine":"x86_64","locks":true}
-1000 OHx i32:0 i32:-1 u64:0
-2000 OHp u16:1 i32:0 u16:202 u64:4096
-5000 OHw i32:2 i32:2 u32:7 u32:0
-5100 OHr u32:300
-6000 OHp u16:1 i32:0 u16:202 u64:4096
-7000 OHw i32:2 i32:99
-7100 OHr
-8000 OHp u16:6 i32:0
-8000 OHw i32:-1
-8100 OHr u32:50
-9000 OHe u32:0x80000001
-thread n 1 2 bpf.name="owner"
-1000 OHx i32:1 i32:-1 u64:0
-3000 KCO u16:2 i32:0
-4000 KCI i32:1 i32:0 u32:8 u32:0
-9000 OHe
-END
+	python3 "$S/tests/golden/tools_make.py" "$1" <"$S/tests/golden/export_details.txt"
 	printf 'ovni-bpf stacks 1\n7\tfutex_wait+0x1;do_futex+0x2\n8\t=7\n' >"$1/stacks"
 }
 make_details details
@@ -224,7 +206,7 @@ def told(name):
 
 stack = "futex_wait <- do_futex"
 locks = [("waiter (1)", "owner", 1000, "owner (2)"), ("waiter (1)", "owner", 5000, "99")]
-irqs = [("waiter (1)", "irq", 1000, 300), ("waiter (1)", "irq", 7000, 50), ("waiter (1)", "irq", 8000, 1024)]
+irqs = [("waiter (1)", "irq", 1000, 300), ("waiter (1)", "irq", 7000, 50), ("waiter (1)", "irq", 9000, 1024)]
 stacks = [("owner (2)", "stack", 2000, stack), ("waiter (1)", "stack", 1000, stack)]
 assert told("details.html") == sorted(locks + irqs + stacks), told("details.html")
 assert Page("details.html").meta["stacks"] == [stack]

@@ -152,6 +152,8 @@ static int export_trace(struct options *options, struct source *source, enum sta
 	if (err)
 		goto out;
 	*status = whole_report(&source->whole, options->path);
+	if (request.lacks)
+		*status = STATUS_LOST;
 	if (request.damaged) {
 		log_warn("%s: the file ends where the trace is damaged", output);
 		err = -EBADMSG;

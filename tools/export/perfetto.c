@@ -19,6 +19,7 @@
 #include "tools/export/task_bodies.h"
 #include "trace/analysis/function_calls.h"
 #include "trace/analysis/thread_times.h"
+#include "trace/ovni/stack_file.h"
 #include "trace/states/waits.h"
 #include "trace/base/array.h"
 #include "trace/base/log.h"
@@ -29,6 +30,7 @@
 #define LARGE	     100000000	 /* bytes: browsers take long for more */
 #define KERNEL_OTHER "5.11" /* of traces that do not say it: what a state means follows from it */
 #define KTHREADD     2
+#define FRAMES_MOST  24 /* of the text of a stack */
 
 struct exported_thread { /* of a stream */
 	uint32_t part;	 /* in whose process tree it is */
@@ -49,6 +51,7 @@ struct exporter {
 	struct exported_thread *threads;
 	struct task_bodies tasks;
 	struct thread_times times;
+	struct stack_table stacks;
 	uint32_t *alive;	/* of each process: threads that have not ended */
 	uint64_t *gaps;		/* of each loom: events lost, by the marks */
 	uint32_t part;		/* the number of the present one, from 1 */
@@ -667,6 +670,38 @@ static void take_stay(void *arg, uint32_t stream, enum time_use use, int64_t beg
 				      time_use_reason(use));
 }
 
+/* What --why=lock, stack and irq know of the sleep that an event ends, and of the run before it.
+ * The times are those before the event. */
+static void take_details(struct exporter *x, const struct intervals *intervals, uint32_t stream,
+			 const struct event *ev)
+{
+	const struct thread_time *t = &x->times.threads[stream];
+	int64_t irq_ns = interval_irq_ns(ev), owner_tid = sleep_lock_owner(ev), owner = -1;
+	const struct stack_line *line = stack_table_find(&x->stacks, sleep_stack(ev));
+	char *stack = NULL;
+
+	if (irq_ns > 0 && ev->value == 'e')
+		perfetto_slices_interrupts(&x->slices, stream,
+					   intervals->threads[stream].interval.start, ev->clock,
+					   irq_ns);
+	else if (irq_ns > 0)
+		perfetto_slices_interrupts(&x->slices, stream, t->run_from, t->run_to, irq_ns);
+	if ((owner_tid <= 0 && !line) || t->use < TIME_ASLEEP || t->use >= TIME_LOST)
+		return;
+	if (owner_tid > 0)
+		owner = state_walk_find(&intervals->walk, stream, owner_tid);
+	if (line) {
+		stack = stack_line_text(line, FRAMES_MOST);
+		x->slices.lack |= !stack;
+	}
+	perfetto_slices_sleep(&x->slices, stream, t->since, ev->clock,
+			      owner >= 0      ? x->subjects.threads[owner].name
+			      : owner_tid > 0 ? "not in the trace"
+					      : NULL,
+			      owner_tid, stack);
+	free(stack);
+}
+
 /* A part of a run: the ones on the virtual CPU are no scheduling. */
 static int take_span(void *arg, const struct intervals *intervals, uint32_t stream, int32_t cpu,
 		     int64_t from, int64_t to)
@@ -705,6 +740,7 @@ static int take_event(void *arg, const struct intervals *intervals, uint32_t str
 	if (!x->threads[stream].begun)
 		begin_thread(x, stream, ev->clock);
 	take_renames(x, stream, ev->clock);
+	take_details(x, intervals, stream, ev);
 	thread_times_step(&x->times, intervals, stream, ev);
 	if (ev->model == 'O' && ev->category == 'H')
 		take_state(x, intervals, stream, ev);
@@ -737,6 +773,12 @@ static int start(struct exporter *x)
 	err = thread_times_init(&x->times, x->request->source, INT64_MIN, INT64_MAX);
 	if (err)
 		return err;
+	err = stack_table_load(&x->stacks, x->request->source->trace.fd, x->request->path);
+	if (err == -ENOMEM)
+		return err;
+	x->request->lacks = err != 0; /* the rest of the file is still of use */
+	if (err)
+		stack_table_free(&x->stacks);
 	x->times.stay = take_stay;
 	x->times.arg = x;
 	x->times.unsummed = true;
@@ -793,6 +835,7 @@ int export_perfetto(struct export_request *request)
 out:
 	intervals_fini(&intervals);
 	thread_times_fini(&x.times);
+	stack_table_free(&x.stacks);
 	task_bodies_fini(&x.tasks);
 	perfetto_slices_fini(&x.slices);
 	perfetto_sched_fini(&x.sched);

@@ -29,9 +29,12 @@ enum track_field {
 
 /* In place of a type of marks: tracks that the exporter adds. */
 #define TYPE_OURS INT32_MIN
-enum our_channel { OUR_LIFECYCLE = 1, OUR_UNKNOWN, OUR_STATE };
-static const char *const our_names[] = {
-	[OUR_LIFECYCLE] = "lifecycle", [OUR_UNKNOWN] = "not recorded", [OUR_STATE] = "state"};
+enum our_channel { OUR_LIFECYCLE = 1, OUR_UNKNOWN, OUR_STATE, OUR_SLEEP, OUR_INTERRUPTS };
+static const char *const our_names[] = {[OUR_LIFECYCLE] = "lifecycle",
+					[OUR_UNKNOWN] = "not recorded",
+					[OUR_STATE] = "state",
+					[OUR_SLEEP] = "sleep",
+					[OUR_INTERRUPTS] = "interrupts"};
 
 /* ---- tracks ---- */
 
@@ -447,11 +450,11 @@ void perfetto_slices_renamed(struct perfetto_slices *s, uint32_t stream, int64_t
 	end_event(s, track, event);
 }
 
-/* A whole slice on a track of ours; `reason` may be empty. */
+/* A whole slice on a track of ours, with `n` notes. */
 static void put_ours(struct perfetto_slices *s, uint32_t stream, enum our_channel channel,
-		     int64_t from, int64_t to, const char *label, const char *reason)
+		     int64_t from, int64_t to, const char *label, const struct slice_note *notes,
+		     unsigned n)
 {
-	const struct slice_note note = {.name = "reason", .value.label = reason};
 	const struct slice_value value = {.label = label};
 	struct slice_track *track;
 
@@ -463,20 +466,47 @@ static void put_ours(struct perfetto_slices *s, uint32_t stream, enum our_channe
 	if (!track)
 		return;
 	put_begin(s, track, from, &value);
-	if (*reason)
-		add_note(s, track, &note, 0);
+	for (unsigned i = 0; i < n; i++)
+		add_note(s, track, &notes[i], 0);
 	end_slice(s, track, 0, to, true);
 }
 
 void perfetto_slices_unknown(struct perfetto_slices *s, uint32_t stream, int64_t from, int64_t to)
 {
-	put_ours(s, stream, OUR_UNKNOWN, from, to, our_names[OUR_UNKNOWN], "");
+	put_ours(s, stream, OUR_UNKNOWN, from, to, our_names[OUR_UNKNOWN], NULL, 0);
 }
 
 void perfetto_slices_state(struct perfetto_slices *s, uint32_t stream, int64_t from, int64_t to,
 			   const char *state, const char *reason)
 {
-	put_ours(s, stream, OUR_STATE, from, to, state, reason);
+	const struct slice_note note = {.name = "reason", .value.label = reason};
+
+	put_ours(s, stream, OUR_STATE, from, to, state, &note, *reason ? 1 : 0);
+}
+
+void perfetto_slices_sleep(struct perfetto_slices *s, uint32_t stream, int64_t from, int64_t to,
+			   const char *owner, int64_t owner_tid, const char *stack)
+{
+	struct slice_note notes[3];
+	unsigned n = 0;
+
+	if (owner) {
+		notes[n++] = (struct slice_note){.name = "lock_owner", .value.label = owner};
+		notes[n++] =
+			(struct slice_note){.name = "lock_owner_tid", .value.value = owner_tid};
+	}
+	if (stack)
+		notes[n++] = (struct slice_note){.name = "stack", .value.label = stack};
+	if (n)
+		put_ours(s, stream, OUR_SLEEP, from, to, our_names[OUR_SLEEP], notes, n);
+}
+
+void perfetto_slices_interrupts(struct perfetto_slices *s, uint32_t stream, int64_t from,
+				int64_t to, int64_t ns)
+{
+	const struct slice_note note = {.name = "ns", .value.value = ns};
+
+	put_ours(s, stream, OUR_INTERRUPTS, from, to, our_names[OUR_INTERRUPTS], &note, 1);
 }
 
 void perfetto_slices_close(struct perfetto_slices *s, uint32_t stream, int64_t clock)
