@@ -654,6 +654,7 @@ int culprits_step(struct culprits *c, const struct intervals *intervals, uint32_
 
 void culprits_prefetch(const struct culprits *c, uint32_t stream, bool soon)
 {
+	const struct log *log;
 	const struct victim *v = &c->threads[stream];
 
 	if (!soon) {
@@ -667,8 +668,11 @@ void culprits_prefetch(const struct culprits *c, uint32_t stream, bool soon)
 	__builtin_prefetch(&c->sums[stream]);
 	if (v->taker > 0)
 		__builtin_prefetch(c->sums[stream].first);
-	if (c->waits_on[stream] != NO_QUEUE && c->queues[c->waits_on[stream]].log)
-		__builtin_prefetch(&c->queues[c->waits_on[stream]].log->parties[v->at]);
+	log = c->waits_on[stream] == NO_QUEUE ? NULL : c->queues[c->waits_on[stream]].log;
+	if (log) {
+		__builtin_prefetch(&log->list[v->at]);
+		__builtin_prefetch(&log->parties[v->at]);
+	}
 }
 
 int culprits_finish(struct culprits *c, const struct intervals *intervals)
