@@ -3,7 +3,8 @@
 view: how fast a page of ovni-view opens and draws in a headless Chromium.
 
     view.py PAGE FOLDER     prints ms: first overview, ready; script and distance of 60 frames of a
-                            zoom, median and 95th of 100; and the memory of the renderer
+                            zoom, median and 95th of 100; the memory of the renderer; and in the last line, for
+                            view.sh: "= READY_MS FRAME_MS FRAME_95TH_MS RENDERER_MIB ERRORS", the slowest zoom's frames
 """
 import os
 import sys
@@ -55,6 +56,7 @@ def main(page, folder):
             opened.append(dict(marks))
         print("opened    overview %5.0f ms   ready %5.0f ms, %d ms of CPU (medians of 3)" % (
             at([o["overview"] for o in opened], 50), at([o["ready"] for o in opened], 50), at(used, 50)))
+        slowest = (0, 0)
         for name, share in ("all", 1), ("a tenth", 0.1), ("a thousandth", 0.001):
             before = cpu_time()
             distances = browser.run_async("""
@@ -73,7 +75,10 @@ def main(page, folder):
             script = browser.run("return view.frames")
             print("%-12s  CPU %5.1f ms   script %5.1f ms, 95th %5.1f   frame %5.1f ms, 95th %5.1f   %d rows" % (
                 name, (cpu_time() - before) / 60, at(script, 50), at(script, 95), at(distances, 50), at(distances, 95), browser.run("return view.visible().length")))
-        print("renderer  %d MiB   errors %r" % (memory(), browser.errors()))
+            slowest = max(slowest, (at(distances, 95), at(distances, 50)))
+        errors = browser.errors()
+        print("renderer  %d MiB   errors %r" % (memory(), errors))
+        print("= %d %.1f %.1f %d %d" % (at([o["ready"] for o in opened], 50), slowest[1], slowest[0], memory(), len(errors)))
     finally:
         browser.close()
 
