@@ -23,6 +23,7 @@
  * prints and the text is made of.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -467,16 +468,28 @@ static void print_line(struct printer *out, const char *title, const char *fmt, 
 	free(text);
 }
 
+/* "3 of 4 nodes complete, ", or without their number if it is not known. */
+static void print_share(struct printer *out, const struct json *job, const char *what,
+			const char *state)
+{
+	char key[32];
+	const struct json *all = json_key(job, what);
+
+	snprintf(key, sizeof(key), "%s_%.*s", what, (int)strcspn(state, ",\n"), state);
+	printer_format(out, "%" PRId64, json_int(json_key(job, key)));
+	if (json_is_number(all))
+		printer_format(out, " of %" PRId64, json_int(all));
+	printer_format(out, " %s %s", what, state);
+}
+
 /* The table of the nodes. */
 static void print_job(const struct json *job, struct printer *out)
 {
 	const struct json *list = json_key(job, "list");
 
-	printer_format(out, "%-12s%lld of %lld nodes complete, %lld of %lld ranks recorded\n",
-		       "job", (long long)json_int(json_key(job, "nodes_complete")),
-		       (long long)json_int(json_key(job, "nodes")),
-		       (long long)json_int(json_key(job, "ranks_recorded")),
-		       (long long)json_int(json_key(job, "ranks")));
+	printer_format(out, "%-12s", "job");
+	print_share(out, job, "nodes", "complete, ");
+	print_share(out, job, "ranks", "recorded\n");
 	for (const struct json *n = json_first(list); n; n = json_next(n)) {
 		const char *why = json_string(json_key(n, "why"));
 		char *text = xasprintf(

@@ -41,6 +41,8 @@ damaged() { rm -rf damaged; cp -R whole damaged; }
 damaged
 all 0 ''
 judge 0 'nodes *2 of 2\|2 of 2 nodes' "$B/bin/ovni-info" damaged
+damaged && sed -i 's/,"nodes":2//' damaged/job.json
+judge 0 'job  *2 nodes complete, 2 of 2 ranks recorded' "$B/bin/ovni-info" damaged
 damaged && rm -r damaged/loom.n2
 all 3 'loom.n2 is missing'
 damaged && rm damaged/node/n2.json

@@ -47,6 +47,7 @@ struct cpu_event_counts {
 	uint64_t missed; /* runs that the kernel skipped (recursion_misses) */
 };
 
+struct job_plan;
 struct kernel_symbols;
 struct user_stacks;
 
@@ -76,6 +77,7 @@ struct session_info {
 	const char *wakeup_clock; /* "scheduler", "tracepoint"; NULL: no wake-ups are recorded */
 	const char *boot_id;	  /* of this boot of the kernel; NULL: not known */
 	struct window_edge begin; /* the window has opened; its clock may be before t0. Owned */
+	const struct job_plan *job; /* whose members have ranks; NULL: none (--job) */
 	const char *proc;	  /* "/proc" (another one in tests); NULL: nothing is read there */
 
 	/* Before timeline_close(). */

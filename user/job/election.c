@@ -68,21 +68,25 @@ static void set_timeout(int fd, uint64_t ns)
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t));
 }
 
-/* Registers with the elected process. 0, or -errno without a message. */
-static int join(const struct sockaddr_un *name, socklen_t size, int32_t rank, uint64_t timeout_ns,
-		enum job_answer *answer)
+/* Registers with the elected process: it can be reached within `left_ns`. 0, or -errno without a
+ * message. */
+static int join(const struct sockaddr_un *name, socklen_t size, int32_t rank, uint64_t left_ns,
+		uint64_t whole_ns, enum job_answer *answer)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), err = 0;
 	char byte;
 
 	if (fd < 0)
 		return -errno;
-	set_timeout(fd, timeout_ns ? timeout_ns : 1000);
+	set_timeout(fd, left_ns ? left_ns : 1000);
 	if (connect(fd, (const struct sockaddr *)name, size)) {
 		err = -errno;
 		goto out;
 	}
 	*answer = JOB_SILENCE;
+	/* The elected process waits for others, and for its recorder, up to the timeout each. If it
+	 * ends before, this call does. */
+	set_timeout(fd, 2 * whole_ns + SECOND);
 	if (!peer_of(fd) || send(fd, &rank, sizeof(rank), MSG_NOSIGNAL) != sizeof(rank))
 		goto out;
 	if (recv(fd, &byte, 1, 0) == 1 &&
@@ -118,7 +122,7 @@ int election_enter(struct election *election, const char *key, const char *host,
 		err = -errno;
 		if (err != -EADDRINUSE)
 			break;
-		err = join(&name, size, rank, at < end ? end - at : 0, answer);
+		err = join(&name, size, rank, at < end ? end - at : 0, timeout_ns, answer);
 		/* not listening yet, a full queue, or just gone: who is first then? */
 		if ((err != -ECONNREFUSED && err != -EAGAIN) || now() >= end) {
 			close(fd);
@@ -144,8 +148,9 @@ static int add(struct election *e, uint32_t pid, int32_t rank)
 	return 0;
 }
 
-/* Accepts one process. 1: registered, 0: none or not ours, or -errno after one message. */
-static int accept_one(struct election *e)
+/* Accepts one process, which has connected and sends its rank next: on a busy machine it may not run
+ * for seconds in between. 1: registered, 0: none or not ours, or -errno after one message. */
+static int accept_one(struct election *e, uint64_t timeout_ns)
 {
 	int fd = accept4(e->listener, NULL, NULL, SOCK_CLOEXEC), err, *kept;
 	pid_t pid = fd >= 0 ? peer_of(fd) : 0;
@@ -154,7 +159,7 @@ static int accept_one(struct election *e)
 
 	if (fd < 0)
 		return 0;
-	set_timeout(fd, SECOND);
+	set_timeout(fd, timeout_ns ? timeout_ns : 1000);
 	if (!pid || e->n >= MEMBERS_MAX || recv(fd, &rank, sizeof(rank), 0) != sizeof(rank)) {
 		close(fd);
 		return 0;
@@ -187,7 +192,7 @@ int election_gather(struct election *e, uint32_t own_pid, int32_t own_rank, int3
 			break;
 		if (ready < 0 && errno != EINTR)
 			return -errno;
-		err = ready > 0 ? accept_one(e) : 0;
+		err = ready > 0 ? accept_one(e, at < end ? end - at : 0) : 0;
 		err = err > 0 ? 0 : err;
 	}
 	return err;

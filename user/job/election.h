@@ -33,7 +33,8 @@ struct election {
 
 /*
  * Binds the name. Returns 1 and an open election; 0 where another process has been elected, with
- * its answer in *answer, after at most `timeout_ns`; or -errno after one message.
+ * its answer in *answer: after at most `timeout_ns` if it cannot be reached, and twice that if it
+ * waits for others; or -errno after one message.
  */
 int election_enter(struct election *election, const char *key, const char *host, int32_t rank,
 		   uint64_t timeout_ns, enum job_answer *answer);

@@ -314,6 +314,7 @@ static int open_sink(struct recorder *r)
 		.command_status = -1,
 		.lost = SESSION_UNKNOWN,
 		.stats = !o->job_plan,
+		.job = o->job_plan,
 	};
 	const struct timeline_options timeline = {
 		.kernel_model = o->kernel_model,

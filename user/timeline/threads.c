@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "user/config/config.h"
 #include "user/config/session_info.h"
 #include "trace/base/array.h"
 #include "trace/base/hash.h"
@@ -482,6 +483,25 @@ struct read_job {
 	struct process *process;
 };
 
+/* A member of a job has the rank with which it has registered: it may have ended before its
+ * environment could be read. Returns `info`, which may be new; NULL: nothing is known. */
+static struct process_info *take_member(const struct job_plan *job, uint32_t pid,
+					struct process_info *info)
+{
+	size_t i = 0;
+
+	while (job && i < job->nmembers && job->members[i].pid != pid)
+		i++;
+	if (!job || i == job->nmembers)
+		return info;
+	info = info ? info : calloc(1, sizeof(*info));
+	if (info) {
+		info->rank = job->members[i].rank;
+		info->nranks = job->size;
+	}
+	return info;
+}
+
 /* In the writer's thread. The metadata of an ended process stays, except the program, which an exec
  * has replaced since it was read. */
 static void read_process(void *arg)
@@ -501,6 +521,7 @@ static void read_process(void *arg)
 		if (process->info)
 			process_forget_program(process->info);
 	}
+	process->info = take_member(job->threads->session.info->job, process->pid, process->info);
 	if (!process->info || process->info->nranks < 0)
 		atomic_store(&job->threads->rankless, true);
 	free(job);
