@@ -241,3 +241,17 @@ import json
 n = lock["numbers"]
 assert (n["time_ns"], n["asleep_ns"], n["run_ns"], n["wait_ns"]) == (100000000, 100000000, 0, 0), lock
 END
+# The parts of an accelerator of Loom always run: they stand behind the threads of the host, which work less.
+make_trace accelerator <<'END'
+thread loomsim.run 1 1
+0 OHx i32:0 i32:-1 u64:0
+1000000000 OHe
+thread n 20 20 bpf.name="host"
+0 OHx i32:0 i32:-1 u64:0
+1000000 OHp u16:1 i32:0
+900000000 OHw i32:-2
+900000000 OHr
+1000000000 OHe
+END
+report accelerator --json >got || fail "an accelerator"
+python3 -c 'import json; t = json.load(open("got"))["threads"]; assert [x["tid"] for x in t] == [20, 1], t' || fail "the order of the threads"

@@ -103,7 +103,10 @@ static int by_wanted(const void *pa, const void *pb, void *arg)
 	const struct findings *f = arg;
 	uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
 	int64_t x = thread_use_wanted(&f->threads[a]), y = thread_use_wanted(&f->threads[b]);
+	bool part = f->source->owners[a].accelerator; /* it always "runs" */
 
+	if (part != f->source->owners[b].accelerator)
+		return part ? 1 : -1;
 	if (of_target(f, a) != of_target(f, b))
 		return of_target(f, a) ? -1 : 1;
 	if (x != y)
