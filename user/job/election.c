@@ -148,8 +148,8 @@ static int add(struct election *e, uint32_t pid, int32_t rank)
 	return 0;
 }
 
-/* Accepts one process, which has connected and sends its rank next: on a busy machine it may not run
- * for seconds in between. 1: registered, 0: none or not ours, or -errno after one message. */
+/* Accepts one process, which has connected and sends its rank next: on a busy machine it may not
+ * run for seconds in between. 1: registered, 0: none or not ours, or -errno after one message. */
 static int accept_one(struct election *e, uint64_t timeout_ns)
 {
 	int fd = accept4(e->listener, NULL, NULL, SOCK_CLOEXEC), err, *kept;

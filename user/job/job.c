@@ -98,7 +98,8 @@ static int record(struct elected *e, int ready)
 	log_setup("ovni-bpf", options.verbose ? LOG_DEBUG : LOG_WARN);
 	options.output_chosen = true;
 	status = session_run(&options, NULL);
-	/* the directory is the user's; a failure before the privileges were dropped has them still */
+	/* the directory is the user's; a failure before the privileges were dropped has them still
+	 */
 	if (status == STATUS_FAILED && !privilege_act_as_caller())
 		job_dir_failed(&options);
 	free(options.pids);
