@@ -30,7 +30,10 @@ mandir  ?= $(prefix)/share/man
 datadir ?= $(prefix)/share/ovni-bpf
 docdir  ?= $(prefix)/share/doc/ovni-bpf
 libdir  ?= $(prefix)/lib
-incdir  ?= $(prefix)/include/ovni-bpf
+incdir  ?= $(prefix)/include
+# Of Python below the prefix, where it looks for modules; /usr/local has a folder for each version.
+pydir   ?= $(or $(shell python3 -c 'import sys; print(next((p for p in sys.path if \
+	p.startswith("$(prefix)/lib/python") and p.endswith("-packages")), ""))' 2>/dev/null),$(prefix)/lib/python3/dist-packages)
 unitdir ?= $(prefix)/lib/systemd/system
 bashdir ?= $(prefix)/share/bash-completion/completions
 zshdir  ?= $(prefix)/share/zsh/site-functions
@@ -69,7 +72,8 @@ WARN += $(if $(findstring clang,$(CC)),-Wno-unknown-attributes) # noclone is gcc
 SAME_PATHS := -ffile-prefix-map=$(CURDIR)=. $(if $(filter /%,$(B)),-ffile-prefix-map=$(abspath $(B))=build)
 OUR_CPPFLAGS := -D_GNU_SOURCE -I. -I$(B) -DVERSION='"$(VERSION)"' -DCOMMIT='"$(COMMIT)"' \
 	-DDATADIR='"$(datadir)"'
-OUR_CFLAGS = -std=gnu11 -g $(OPT) -fstack-protector-strong -fPIE $(WARN) $(SAME_PATHS) $(SANFLAGS)
+PIC := -fPIE
+OUR_CFLAGS = -std=gnu11 -g $(OPT) -fstack-protector-strong $(PIC) $(WARN) $(SAME_PATHS) $(SANFLAGS)
 OUR_LDFLAGS := -pie -Wl,-z,relro,-z,now $(SANFLAGS)
 COMPILE_FLAGS = $(OUR_CPPFLAGS) $(CPPFLAGS) $(OUR_CFLAGS) $(CFLAGS)
 LINK_FLAGS = $(OUR_LDFLAGS) $(CFLAGS) $(LDFLAGS)
@@ -117,11 +121,15 @@ LIBEMU   := $(B)/libemu.a
 LIBUSER  := $(B)/libuser.a
 LIBTOOLS := $(B)/libtools.a
 
-# What a simulator is linked with to record itself: the writer of Loom runs, and libc.
-LIBLOOM      := $(B)/libovni-loom.a
-LOOM_OBJS    := $(call objs,$(patsubst %,trace/loom/%.c,loom_record controls stats/counters \
+# The libraries for other programs: libovni-loom, with which a simulator records itself, needs only
+# libc; libovni-trace reads traces. SO: the version of their ABI.
+SO        := 1
+PUBLIC    := ovni-loom ovni-trace
+PUBLIC_A  := $(PUBLIC:%=$(B)/lib%.a)
+PUBLIC_SO := $(PUBLIC:%=$(B)/lib%.so.$(SO))
+PUBLIC_H  := $(addprefix $(B)/include/ovni-,trace/reader.h loom/writer.h loom/loom_record.h loom/controls.h)
+LOOM_OBJS := $(call objs,$(patsubst %,trace/loom/%.c,loom_record controls stats/counters \
 	stats/sweep write/run_stats_write write/loom_writer) trace/base/text.c trace/base/hash.c)
-LOOM_HEADERS := $(patsubst %,trace/loom/%.h,loom_record controls)
 
 # Only what reads Pallas archives is linked with zstd, and what names system calls with libseccomp.
 TRACE_LIBS := -lcjson -lm -Wl,--push-state,--as-needed -lzstd -lseccomp -Wl,--pop-state
@@ -130,7 +138,7 @@ USER_LIBS  := -lbpf -Wl,--push-state,--as-needed -ldw -liberty -lcapstone -Wl,--
 	-lpthread
 
 .PHONY: all unit-tests workloads
-all: $(PROGRAMS) $(LIBLOOM) $(COMPLETION)
+all: $(PROGRAMS) $(PUBLIC_A) $(PUBLIC_SO) $(PUBLIC_H) $(COMPLETION)
 unit-tests: $(UNIT_TESTS)
 workloads: $(WORKLOADS)
 FAULTS     := $(patsubst %.c,$(B)/%.so,$(wildcard tests/faults/*.c))
@@ -171,11 +179,44 @@ $(LIBTRACE): $(TRACE_OBJS)
 $(LIBEMU): $(EMU_OBJS)
 $(LIBUSER): $(USER_OBJS)
 $(LIBTOOLS): $(TOOL_OBJS)
-$(LIBLOOM): $(LOOM_OBJS)
-$(LIBTRACE) $(LIBEMU) $(LIBUSER) $(LIBTOOLS) $(LIBLOOM):
+$(LIBTRACE) $(LIBEMU) $(LIBUSER) $(LIBTOOLS):
 	$(call msg,AR,$@)
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && $(CROSS)ar qcsD $@ $^
+
+# All in them is hidden but what the public headers declare; a static library is one object, in
+# which the rest is local.
+$(TRACE_OBJS): PIC := -fPIC -fvisibility=hidden
+$(TRACE_OBJS): trace/lib/public.map
+$(B)/libovni-loom.%: PARTS = $(LOOM_OBJS)
+$(B)/libovni-trace.%: PARTS = $(B)/trace/lib/reader.o $(LIBTRACE)
+$(B)/libovni-trace.so.$(SO): NEEDS := $(TRACE_LIBS) -lpthread
+$(PUBLIC_A:.a=.o) $(PUBLIC_SO): $(LOOM_OBJS) $(LIBTRACE) trace/lib/public.map
+$(PUBLIC_A:.a=.o):
+	$(call msg,LINK,$@)
+	$(Q)$(CC) -r -nostdlib -o $@ $(PARTS)
+	$(Q)$(CROSS)objcopy --localize-hidden $@
+
+# The headers as they are installed.
+$(B)/include/ovni-trace/reader.h: trace/lib/reader.h
+$(B)/include/ovni-loom/writer.h: trace/loom/write/loom_writer.h
+$(B)/include/ovni-loom/controls.h: trace/loom/controls.h
+$(B)/include/ovni-loom/loom_record.h: trace/loom/loom_record.h
+$(PUBLIC_H):
+	@mkdir -p $(@D)
+	$(Q)sed 's|^.include "trace/loom/\(.*\)"|#include <ovni-loom/\1>|' $< >$@
+EXAMPLES := $(addprefix tests/golden/,loomsim.c longest_waits.c)
+$(call objs,$(EXAMPLES) tests/golden/loom_random.c tests/golden/library.c): OUR_CPPFLAGS += -I$(B)/include
+$(call objs,$(EXAMPLES) tests/golden/loom_random.c tests/golden/library.c): | $(PUBLIC_H)
+
+$(PUBLIC_A): %.a: %.o
+	$(call msg,AR,$@)
+	$(Q)rm -f $@ && $(CROSS)ar qcsD $@ $<
+
+$(PUBLIC_SO):
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(filter-out -pie,$(LINK_FLAGS)) -shared -Wl,-soname,$(@F) \
+		$(if $(SANFLAGS),,-Wl,--no-undefined) -Wl,--version-script=trace/lib/public.map -o $@ $(PARTS) $(NEEDS)
 
 $(B)/bin/ovni-bpf: $(B)/user/cli/main.o $(LIBUSER) $(LIBTRACE)
 	$(call msg,LINK,$@)
@@ -365,17 +406,22 @@ $(if $(COMPLETION),$(call $(1)_as,$(zshdir),_ovni,$(B)/completion.zsh))
 $(call $(1),$(docdir),644,README.md CHANGELOG.md CONTRIBUTING.md LICENSE bpf/COPYING)
 $(call $(1),$(docdir)/docs,644,$(wildcard docs/*.md docs/*.svg docs/*.png))
 $(call $(1),$(docdir)/docs/spec,644,$(wildcard docs/spec/*.md))
-$(call $(1),$(docdir)/examples,644,tests/golden/loomsim.c)
-$(call $(1),$(libdir),644,$(LIBLOOM))
+$(call $(1),$(docdir)/examples,644,$(EXAMPLES))
+$(call $(1),$(libdir),644,$(PUBLIC_A) $(PUBLIC_SO))
+$(foreach l,$(PUBLIC),$(call $(1)_link,$(libdir),lib$(l).so,lib$(l).so.$(SO))
+)
 $(call $(1)_as,$(libdir)/pkgconfig,ovni-loom.pc,trace/loom/ovni-loom.pc.in)
-$(call $(1),$(incdir)/trace/loom,644,$(LOOM_HEADERS))
-$(call $(1)_as,$(incdir)/trace/loom,writer.h,trace/loom/writer.h.in)
-$(call $(1),$(incdir)/trace/loom/write,644,trace/loom/write/loom_writer.h)
+$(call $(1)_as,$(libdir)/pkgconfig,ovni-trace.pc,trace/lib/ovni-trace.pc.in)
+$(foreach l,$(PUBLIC),$(call $(1),$(incdir)/$(l),644,$(filter $(B)/include/$(l)/%,$(PUBLIC_H)))
+)
+$(call $(1)_as,$(pydir),ovni_trace.py,trace/lib/ovni_trace.py)
 endef
 put     = umask 022 && $(INSTALL) -d $(DESTDIR)$(1) && $(INSTALL) -m $(2) $(3) $(DESTDIR)$(1)
 drop    = rm -f $(addprefix $(DESTDIR)$(1)/,$(notdir $(3)))
 put_as  = umask 022 && $(INSTALL) -d $(DESTDIR)$(1) && sed $(FILL) $(3) >$(DESTDIR)$(1)/$(2) && chmod 644 $(DESTDIR)$(1)/$(2)
 drop_as = rm -f $(DESTDIR)$(1)/$(2)
+put_link  = ln -sfn $(3) $(DESTDIR)$(1)/$(2)
+drop_link = rm -f $(DESTDIR)$(1)/$(2)
 FILL    = $(foreach v,bindir confdir libdir incdir VERSION,-e 's|@$(v)@|$($(v))|g')
 
 install: $(if $(NO_BUILD),,all)
@@ -386,7 +432,7 @@ install: $(if $(NO_BUILD),,all)
 uninstall:
 	$(call installed,drop)
 	rm -f $(DESTDIR)$(bindir)/ovni-sync
-	for d in $(foreach d,$(datadir) $(docdir) $(incdir) $(confdir),$(DESTDIR)$(d)); do \
+	for d in $(foreach d,$(datadir) $(docdir) $(incdir)/ovni-loom $(incdir)/ovni-trace $(confdir),$(DESTDIR)$(d)); do \
 		[ ! -d $$d ] || find $$d -depth -type d -exec rmdir --ignore-fail-on-non-empty {} + ; done
 
 # The tarball of a release: the files of the last commit. Builds without git, as "release".

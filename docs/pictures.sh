@@ -26,7 +26,7 @@ if [ ! -d demo ]; then
 fi
 if [ ! -d loom ]; then
 	# a simulator and threads beside it; the cycles of the accelerator, of 50 us, begin with the recording
-	gcc -O2 -I "$S" -o loomsim "$S/tests/golden/loomsim.c" "$B/libovni-loom.a" -lcjson
+	gcc -O2 -I "$B/include" -o loomsim "$S/tests/golden/loomsim.c" "$B/libovni-loom.a"
 	ovni-bpf -q -o loom -- sh -c 'loomsim run 2000 2 3 & team -n 3 -w 60 -m 20 -r 4; wait'
 	ovni-loom import run.trace.bin -o loom --clock-period 50us
 fi

@@ -25,7 +25,7 @@ for how in 'the command line' 'the environment'; do
 		in_environment=(A=)
 		commands "${flags[@]}"
 	fi
-	every compiles ' -D_GNU_SOURCE .* -DDATADIR=.* -DFROM_OUTSIDE .* -O[23] .* -fPIE .* -O0 -fcf-protection '
+	every compiles ' -D_GNU_SOURCE .* -DDATADIR=.* -DFROM_OUTSIDE .* -O[23] .* -fPI[EC] .* -O0 -fcf-protection '
 	every links ' -pie .*relro.* -Wl,-z,ibt '
 done
 

@@ -70,6 +70,9 @@ wrong=$(grep -rnE '/usr/(local/)?(bin/ovni|lib|include|share/ovni)|[^x]/etc/ovni
 	{ echo "names another prefix: $wrong"; exit 1; }
 grep -q '^EnvironmentFile=-/opt/x/etc/ovni-bpf/%i.conf$' lib/systemd/system/ovni-bpf@.service
 grep -q '^Libs: -L/opt/x/lib ' lib/pkgconfig/ovni-loom.pc
+grep -q '^Libs: -L/opt/x/lib ' lib/pkgconfig/ovni-trace.pc
+grep -q '"/opt/x/lib/libovni-trace.so.1"' lib/python3/dist-packages/ovni_trace.py
+[ -e lib/libovni-trace.so ] && [ -e lib/libovni-loom.so ]
 touch etc/ovni-bpf/night.conf share/ovni-bpf/apis/own.json share/doc/others
 cd "$T"
 make_ prefix=/opt/x uninstall

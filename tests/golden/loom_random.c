@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <trace/loom/write/loom_writer.h>
+#include <ovni-loom/writer.h>
 
 enum { CORES = 2, EPOCHS = 3, IDS = 2 };
 

@@ -16,26 +16,38 @@ wrong() {
 MAKEFLAGS='' make -s -C "$S" B="$B" DESTDIR="$root" prefix=/usr NO_BUILD=1 install >/dev/null || exit 1
 flags=()
 nm "$root/usr/lib/libovni-loom.a" 2>/dev/null | grep -q __asan && flags=("-fsanitize=address,undefined")
+export LD_LIBRARY_PATH=$root/usr/lib
 cp "$root"/usr/share/doc/ovni-bpf/examples/loomsim.c "$T" && cd "$T" || exit 1
 "${CC:-gcc}" -std=gnu11 -Wall -Wextra -Werror -pedantic "${flags[@]}" -o loomsim loomsim.c \
-	-I "$root/usr/include/ovni-bpf" -L "$root/usr/lib" -lovni-loom || exit 1
+	-I "$root/usr/include" -L "$root/usr/lib" -lovni-loom || exit 1
 grep -q -- "-lovni-loom" "$root/usr/lib/pkgconfig/ovni-loom.pc" || wrong "no pkg-config file"
 # the examples of the manual page are programs, too
 python3 - "$S/docs/man/ovni-loom-writer.3" <<'END' >examples.c || exit 1
 import re, sys
 first, second = re.findall(r"\.Bd -literal\n(.*?)\.Ed", open(sys.argv[1]).read(), re.S)
-print("#include <trace/loom/write/loom_writer.h>\nint one(void) {", first, "}\nint two(void) {",
+print("#include <ovni-loom/writer.h>\nint one(void) {", first, "}\nint two(void) {",
       "struct loom_writer_options options = {.mode = LOOM_FULL};", second, "return options.mode; }",
       "\nint main(void) { return one() || two(); }")
 END
 "${CC:-gcc}" -std=gnu11 -Wall -Werror "${flags[@]}" -o examples examples.c \
-	-I "$root/usr/include/ovni-bpf" -L "$root/usr/lib" -lovni-loom && ./examples &&
+	-I "$root/usr/include" -L "$root/usr/lib" -lovni-loom && ./examples &&
 	"$loom" check --strict run >verdict || wrong "the examples of the manual: $(cat verdict)"
+# exported are the functions of the headers, and nothing else; the shared form works, too
+others=$(nm -D --defined-only "$root/usr/lib/libovni-loom.so.1" | grep -v -e ' loom_[a-z_]*@@OVNI_1$' -e ' A OVNI_1$' -e '^$')
+others+=$(nm -g --defined-only "$root/usr/lib/libovni-loom.a" | grep ' [A-Z] ' | grep -v -e ' loom_[a-z_]*$' -e asan -e ubsan)
+[ -z "$others" ] || wrong "libovni-loom exports $others"
+if [ ${#flags[@]} = 0 ]; then
+	readelf -d "$root/usr/lib/libovni-loom.so.1" | grep -q 'SONAME.*\[libovni-loom.so.1\]' || wrong "no soname"
+	LD_LIBRARY_PATH=$root/usr/lib ldd ./loomsim | grep -q "libovni-loom.so.1 => $root/" || wrong "not the shared form"
+	"${CC:-gcc}" -std=gnu11 -o static loomsim.c -I "$root/usr/include" "$root/usr/lib/libovni-loom.a" &&
+		./static alone 300 2 16 >/dev/null && ./loomsim shared 300 2 16 >/dev/null &&
+		cmp alone.trace.bin shared.trace.bin || wrong "the static form"
+fi
 # C++ simulators include the headers, too
 if command -v g++ >/dev/null; then
-	echo '#include <trace/loom/write/loom_writer.h>
+	echo '#include <ovni-loom/writer.h>
 	int main() { return loom_writer_close(nullptr, nullptr); }' >plus.cc
-	g++ -Wall -Werror "${flags[@]}" -o plus plus.cc -I "$root/usr/include/ovni-bpf" \
+	g++ -Wall -Werror "${flags[@]}" -o plus plus.cc -I "$root/usr/include" \
 		-L "$root/usr/lib" -lovni-loom && ./plus || wrong "not usable from C++"
 fi
 
@@ -92,7 +104,7 @@ expect "seen 4803 written 4803 filtered 0 sampled_out 0 dropped 0" ./loomsim old
 
 echo "whatever is called in whatever order: what is taken is valid"
 "${CC:-gcc}" -std=gnu11 -Wall -Wextra -Werror "${flags[@]}" -o wild "$S/tests/golden/loom_random.c" \
-	-I "$root/usr/include/ovni-bpf" -L "$root/usr/lib" -lovni-loom || exit 1
+	-I "$root/usr/include" -L "$root/usr/lib" -lovni-loom || exit 1
 ./wild 100 || wrong "wild: failed"
 tried=0
 for seed in $(seq 100); do

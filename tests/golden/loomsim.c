@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <trace/loom/write/loom_writer.h>
+#include <ovni-loom/writer.h>
 
 #define MAX_NODES 4096
 
@@ -87,7 +87,8 @@ int main(int argc, char **argv)
 	err = loom_writer_open(&w, argv[1], &options);
 	full = calloc(cores, nodes + 1);
 	if (err || !full) {
-		fprintf(stderr, "loomsim: %s: %s\n", argv[1], strerror(err ? -err : 12));
+		fprintf(stderr, "loomsim: %s: %s\n", argv[1],
+			err ? loom_writer_strerror(err) : "out of memory");
 		free(full);
 		return 1;
 	}
@@ -105,7 +106,7 @@ int main(int argc, char **argv)
 	if (!err)
 		err = loom_writer_close(w, &account);
 	if (err) {
-		fprintf(stderr, "loomsim: %s: %s\n", argv[1], strerror(-err));
+		fprintf(stderr, "loomsim: %s: %s\n", argv[1], loom_writer_strerror(err));
 		return 1;
 	}
 	printf("seen %llu written %llu filtered %llu sampled_out %llu dropped %llu\n",

@@ -17,6 +17,6 @@ same 'the tag of this commit' "${tag:-v$version}" "v$version"
 # gcc and libc6-dev are there on each machine that builds packages.
 deps=$(sed -n "/^build='/,/^'/s/^\([a-z][a-z0-9.-]*\) .*/\1/p" tests/deps.sh | grep -vxE 'gcc|libc6-dev' | sort)
 control=$(sed -n '/^Build-Depends:/,/^[A-Z]/{/^Standards/d;s/^Build-Depends://;p}' debian/control |
-	tr -d ' ' | tr ',' '\n' | grep -v -e '^$' -e '^debhelper-compat' | sort)
+	tr -d ' ' | tr ',' '\n' | grep -v -e '^$' -e '^debhelper-compat' -e '^dh-python$' -e '^python3$' | sort)
 same 'Build-Depends of debian/control' "$control" "$deps"
 [ "$(echo "$deps" | wc -l)" -gt 10 ]

@@ -18,6 +18,7 @@
 
 #include "trace/loom/loom_record.h"
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -92,5 +93,6 @@ void loom_controls_free(struct loom_controls *c); /* afterwards all records pass
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 
 #endif

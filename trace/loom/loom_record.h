@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -171,5 +172,6 @@ bool loom_error_reserved(uint32_t code);
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 
 #endif

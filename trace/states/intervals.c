@@ -310,6 +310,21 @@ void intervals_step(struct intervals *intervals, uint32_t stream, const struct e
 	(void)take(&(struct walk){intervals, &none, NULL}, stream, ev);
 }
 
+int intervals_take(struct intervals *intervals, uint32_t stream, const struct event *ev,
+		   const struct interval_listener *listener, void *arg)
+{
+	if (!intervals->any)
+		intervals->first = ev->clock;
+	intervals->any = true;
+	intervals->last = ev->clock;
+	return take(&(struct walk){intervals, listener, arg}, stream, ev);
+}
+
+int intervals_cut(struct intervals *intervals, const struct interval_listener *listener, void *arg)
+{
+	return cut_open(&(struct walk){intervals, listener, arg});
+}
+
 int intervals_walk(struct intervals *intervals, const struct source *source,
 		   const struct interval_listener *listener, void *arg)
 {

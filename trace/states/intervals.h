@@ -105,6 +105,12 @@ int intervals_init(struct intervals *intervals, const struct source *source)
 	__attribute__((warn_unused_result));
 void intervals_step(struct intervals *intervals, uint32_t stream, const struct event *ev);
 
+/* The same with a listener; after the last event, intervals_cut() reports the intervals that are
+ * open. Both return 0 or the error of the listener. */
+int intervals_take(struct intervals *intervals, uint32_t stream, const struct event *ev,
+		   const struct interval_listener *listener, void *arg);
+int intervals_cut(struct intervals *intervals, const struct interval_listener *listener, void *arg);
+
 void intervals_fini(struct intervals *intervals);
 
 #endif

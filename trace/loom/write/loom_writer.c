@@ -498,3 +498,21 @@ int loom_writer_close(struct loom_writer *w, struct loom_account *account)
 	writer_free(w);
 	return err;
 }
+
+const char *loom_writer_strerror(int error)
+{
+	switch (error) {
+	case 0:
+		return "no error";
+	case -ERANGE:
+		return "the cycle is lower than that of the record before";
+	case -EPROTO:
+		return "the record breaks the order of its invocation";
+	case -EINVAL:
+		return "the options contradict each other, or the name of the run is empty";
+	case -ENOENT:
+		return "there is no such node or directory";
+	default:
+		return strerror(error < 0 ? -error : error);
+	}
+}

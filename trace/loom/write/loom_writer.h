@@ -35,6 +35,7 @@
 #include "trace/loom/controls.h"
 #include "trace/loom/loom_record.h"
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -151,8 +152,13 @@ struct loom_account loom_writer_account(const struct loom_writer *w);
 int loom_writer_close(struct loom_writer *w, struct loom_account *account)
 	__attribute__((warn_unused_result));
 
+/* The reason for an error of these functions, 0 or -errno, in English: "the cycle is lower than
+ * that of the record before". Thread-safe; static for all errors of the library itself. */
+const char *loom_writer_strerror(int error);
+
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 
 #endif
