@@ -35,6 +35,7 @@ gcc -O0 -w -o many many.c || exit 1
 expect "the command" grep -q 'command=0 ' many.trace.log
 if [ "$(uname -m)" = x86_64 ]; then
 	expect "what cannot be probed is told" grep -q 'many_locked is not probed' many.trace.log
+	grep -q 'never called' many.trace.log && complain "what was not probed counts as never called"
 fi
 judge many.trace
 : >many.trace.report

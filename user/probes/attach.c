@@ -51,7 +51,8 @@ enum leave {
 };
 
 struct site_plan {
-	bool slow; /* its entry is single-stepped */
+	bool slow;    /* its entry is single-stepped */
+	bool refused; /* it has no probe, with a warning */
 	enum leave leave;
 };
 
@@ -268,6 +269,7 @@ static int plan_function(struct attach *a, size_t i)
 	struct spot spot = instruction_entry(code, bytes, arguments_read(s));
 	int err = 0;
 
+	a->plans[i].refused = spot.kind == SPOT_REFUSED;
 	if (spot.kind == SPOT_REFUSED)
 		log_warn("%s is not probed: %s", s->label, refused_instruction);
 	else if (exits)
@@ -297,6 +299,8 @@ static int plan_point(struct attach *a, size_t i)
 
 	free(code);
 	a->plans[i].slow = spot.kind == SPOT_SLOW;
+	a->plans[i].refused = spot.kind == SPOT_REFUSED ||
+			      (spot.kind == SPOT_UNSAFE && !a->options->unsafe_nop5);
 	if (spot.kind == SPOT_REFUSED) {
 		log_warn("%s is not probed: %s", s->label, refused_instruction);
 		return 0;
@@ -418,6 +422,11 @@ uint64_t attach_cost_ns(const struct attach *a, size_t site)
 	return cost;
 }
 
+bool attach_is_refused(const struct attach *a, size_t site)
+{
+	return a->plans[site].refused;
+}
+
 bool attach_is_slow(const struct attach *a, size_t site)
 {
 	return a->plans[site].slow;
@@ -503,10 +512,12 @@ static int explain(const struct attach *a, int err)
 	return err;
 }
 
-static void refuse(const struct attach *a, const struct spot_probe *probe, int err)
+static void refuse(struct attach *a, const struct spot_probe *probe, int err)
 {
 	const struct site *s = &a->sites[probe->site];
 
+	if (probe->program != ATTACH_PROGRAM_RETURN)
+		a->plans[probe->site].refused = true;
 	log_warn("%s is not probed: the kernel refuses %s+0x%llx: %s", s->label, s->binary,
 		 (unsigned long long)probe->offset,
 		 err == -ENOTSUPP ? "an instruction that it does not step over" : strerror(-err));

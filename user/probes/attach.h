@@ -51,6 +51,9 @@ struct attach *attach_plan(const struct site *sites, size_t nsites, const struct
  * 6). */
 uint64_t attach_cost_ns(const struct attach *attach, size_t site);
 
+/* Has the site no probe, because of its instruction or the kernel? A warning has said so. */
+bool attach_is_refused(const struct attach *attach, size_t site);
+
 /* Is the entry of the site single-stepped? */
 bool attach_is_slow(const struct attach *attach, size_t site);
 

@@ -137,13 +137,15 @@ static void print_row(const struct probes *probes, size_t site, uint64_t window_
 
 static void print_table(const struct probes *probes, uint64_t window_ns, bool all)
 {
-	size_t n = 0, *order = calloc(probes->sites.count, sizeof(*order));
+	size_t n = 0, probed = 0, *order = calloc(probes->sites.count, sizeof(*order));
 
 	if (!order)
 		return;
-	for (size_t i = 0; i < probes->sites.count; i++)
+	for (size_t i = 0; i < probes->sites.count; i++) {
 		if (probes->sum->figures[i].calls)
 			order[n++] = i;
+		probed += probes->sum->figures[i].calls || !attach_is_refused(probes->attach, i);
+	}
 	qsort_r(order, n, sizeof(*order), by_time, probes->sum->figures);
 	if (n)
 		log_report("%10s %10s %12s %12s %12s  %5s  %s", "calls", "calls/s", "in it [ms]",
@@ -152,9 +154,8 @@ static void print_table(const struct probes *probes, uint64_t window_ns, bool al
 		print_row(probes, order[i], window_ns);
 	if (n > ROWS && !all)
 		log_report("... and %zu more (-v shows all)", n - ROWS);
-	if (n < probes->sites.count)
-		log_report("never called: %zu of %zu", probes->sites.count - n,
-			   probes->sites.count);
+	if (n < probed)
+		log_report("never called: %zu of %zu", probed - n, probed);
 	free(order);
 }
 
