@@ -4,6 +4,7 @@
 #   sudo make check    install missing packages, build, test every promise once
 #   make               build; needs no root (sudo make deps installs the packages for it)
 #   make install       uninstall, with prefix= and DESTDIR=; NO_BUILD=1 installs the present build
+#   make install-tests tests that need no source and no compiler, for the installed programs
 #   make dist          the tarball of the last commit, which builds without git
 #
 #   make test T=NAME   one test (live/truth), or those with NAME in their name
@@ -34,6 +35,7 @@ incdir  ?= $(prefix)/include
 # Of Python below the prefix, where it looks for modules; /usr/local has a folder for each version.
 pydir   ?= $(or $(shell python3 -c 'import sys; print(next((p for p in sys.path if \
 	p.startswith("$(prefix)/lib/python") and p.endswith("-packages")), ""))' 2>/dev/null),$(prefix)/lib/python3/dist-packages)
+testdir ?= $(prefix)/lib/ovni-bpf/tests
 unitdir ?= $(prefix)/lib/systemd/system
 bashdir ?= $(prefix)/share/bash-completion/completions
 zshdir  ?= $(prefix)/share/zsh/site-functions
@@ -142,8 +144,10 @@ all: $(PROGRAMS) $(PUBLIC_A) $(PUBLIC_SO) $(PUBLIC_H) $(COMPLETION)
 unit-tests: $(UNIT_TESTS)
 workloads: $(WORKLOADS)
 FAULTS     := $(patsubst %.c,$(B)/%.so,$(wildcard tests/faults/*.c))
-test-programs: all $(UNIT_TESTS) $(WORKLOADS) $(TEST_AIDS) $(FAULTS) $(B)/vectors
-.PHONY: test-programs
+TEST_BINARIES := $(UNIT_TESTS) $(WORKLOADS) $(TEST_AIDS) $(FAULTS)
+test-programs: all $(TEST_BINARIES) $(B)/vectors
+installed-tests: $(TEST_BINARIES) $(B)/vectors
+.PHONY: test-programs installed-tests
 
 # ---- rules -------------------------------------------------------------------------------------
 
@@ -407,7 +411,8 @@ $(call $(1),$(docdir),644,README.md CHANGELOG.md CONTRIBUTING.md LICENSE bpf/COP
 $(call $(1),$(docdir)/docs,644,$(wildcard docs/*.md docs/*.svg docs/*.png))
 $(call $(1),$(docdir)/docs/spec,644,$(wildcard docs/spec/*.md))
 $(call $(1),$(docdir)/examples,644,$(EXAMPLES))
-$(call $(1),$(libdir),644,$(PUBLIC_A) $(PUBLIC_SO))
+$(call $(1),$(libdir),644,$(PUBLIC_A))
+$(call $(1),$(libdir),755,$(PUBLIC_SO))
 $(foreach l,$(PUBLIC),$(call $(1)_link,$(libdir),lib$(l).so,lib$(l).so.$(SO))
 )
 $(call $(1)_as,$(libdir)/pkgconfig,ovni-loom.pc,trace/loom/ovni-loom.pc.in)
@@ -428,10 +433,24 @@ install: $(if $(NO_BUILD),,all)
 	$(call installed,put)
 	umask 022 && $(INSTALL) -d $(DESTDIR)$(confdir)
 
+# The folder of the tests has the places of the tree: tests, build (its programs are the installed
+# ones), and the files that tests compare with.
+.PHONY: install-tests
+TESTS_AT = $(DESTDIR)$(testdir)
+install-tests: $(if $(NO_BUILD),,installed-tests)
+	umask 022 && $(INSTALL) -d $(TESTS_AT) $(sort $(dir $(patsubst $(B)/%,$(TESTS_AT)/build/%,$(TEST_BINARIES))))
+	umask 022 && tar -c --exclude=__pycache__ --exclude=tests/live/package.sh tests/run tests/slurm.sh tests/live tests/unit tests/golden \
+		user/apis/*.json user/systemd docs/*.md docs/man | tar -x --no-same-owner -C $(TESTS_AT)
+	umask 022 && cp -R $(B)/vectors $(TESTS_AT)/build/vectors
+	for f in $(patsubst $(B)/%,%,$(TEST_BINARIES)); do $(INSTALL) -m 755 $(B)/$$f $(TESTS_AT)/build/$$f || exit; done
+	ln -sfn $(bindir) $(TESTS_AT)/build/bin
+
 # Files of others remain: settings of sessions, own API files.
 uninstall:
 	$(call installed,drop)
 	rm -f $(DESTDIR)$(bindir)/ovni-sync
+	rm -rf $(DESTDIR)$(testdir)
+	[ ! -d $(DESTDIR)$(dir $(testdir)) ] || rmdir --ignore-fail-on-non-empty $(DESTDIR)$(dir $(testdir))
 	for d in $(foreach d,$(datadir) $(docdir) $(incdir)/ovni-loom $(incdir)/ovni-trace $(confdir),$(DESTDIR)$(d)); do \
 		[ ! -d $$d ] || find $$d -depth -type d -exec rmdir --ignore-fail-on-non-empty {} + ; done
 

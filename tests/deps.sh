@@ -66,6 +66,8 @@ busybox-static            busybox
 cpio                      cpio
 gcc-aarch64-linux-gnu     aarch64-linux-gnu-gcc
 qemu-user-static          qemu-aarch64-static
+mmdebstrap                mmdebstrap
+rpm                       rpmbuild
 '
 oracles='
 libboost-serialization1.74.0  /usr/lib/*/libboost_serialization.so.1.74.0

@@ -16,11 +16,14 @@ if make_ -n -W VERSION install | grep -E -- ' -c -o |version\.stamp'; then
 	echo "NO_BUILD=1 builds"
 	exit 1
 fi
-(umask 077 && make_ install)
+(umask 077 && make_ install install-tests)
 cd "$root/usr"
 for program in "$B"/bin/*; do
 	[ -x "bin/${program##*/}" ] || { echo "not installed: ${program##*/}"; exit 1; }
 done
+[ -x lib/ovni-bpf/tests/tests/run ] && [ -d lib/ovni-bpf/tests/build/vectors ]
+[ "$(readlink lib/ovni-bpf/tests/build/bin)" = /usr/bin ]
+[ "$(ls lib/ovni-bpf/tests/build/tests/unit)" = "$(cd "$S/tests/unit" && basename -a -s .c ./*.c)" ]
 diff -r "$S/emu/cfg" share/ovni-bpf/cfg
 diff -r --exclude='*.[ch]' "$S/user/apis" share/ovni-bpf/apis
 for page in "$S"/docs/man/*.[1-8]; do

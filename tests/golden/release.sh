@@ -11,12 +11,14 @@ same() { # WHAT FOUND WANTED
 }
 same "the newest release in the changelog" "$(sed -n 's/^## \[\([0-9.]*\)\] - 20[0-9-]*$/\1/p' CHANGELOG.md | head -n 1)" "$version"
 same debian/changelog "$(sed -n '1s/^ovni-bpf (\(.*\)) .*/\1/p' debian/changelog)" "$version"
+same ovni-bpf.spec "$(sed -n 's/^Version: *//p' ovni-bpf.spec)" "$version"
+same 'the changelog of ovni-bpf.spec' "$(sed -n '/^%changelog/{n;s/.* - \(.*\)-1$/\1/p}' ovni-bpf.spec)" "$version"
 tag=$(git -c safe.directory="$S" tag --points-at HEAD -l 'v*' 2>/dev/null || true)
 same 'the tag of this commit' "${tag:-v$version}" "v$version"
 
 # gcc and libc6-dev are there on each machine that builds packages.
 deps=$(sed -n "/^build='/,/^'/s/^\([a-z][a-z0-9.-]*\) .*/\1/p" tests/deps.sh | grep -vxE 'gcc|libc6-dev' | sort)
 control=$(sed -n '/^Build-Depends:/,/^[A-Z]/{/^Standards/d;s/^Build-Depends://;p}' debian/control |
-	tr -d ' ' | tr ',' '\n' | grep -v -e '^$' -e '^debhelper-compat' -e '^dh-python$' -e '^python3$' | sort)
+	tr -d ' ' | tr ',' '\n' | grep -v -e '^$' -e '^debhelper-compat' -e '^dh-python$' -e '^python3$' -e '^libcmocka-dev$' -e '^systemtap-sdt-dev$' -e '^xz-utils$' | sort)
 same 'Build-Depends of debian/control' "$control" "$deps"
 [ "$(echo "$deps" | wc -l)" -gt 10 ]
