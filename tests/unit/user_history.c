@@ -295,7 +295,8 @@ static void a_long_wait_is_met_from_the_wake_up_or_the_preemption(void **state)
 	trigger_fini(&t);
 }
 
-/* A wait allocates nothing, but the first one of a thread. */
+/* A wait allocates nothing, but the first one of a thread. After its exit a thread may wait once more
+ * before its last switch. */
 static void memory_of_waits_follows_threads(void **state)
 {
 	struct record_exit dead = {.head.kind = RECORD_EXIT};
@@ -311,6 +312,9 @@ static void memory_of_waits_follows_threads(void **state)
 		assert_ptr_equal(t.pages[id / 256], page);
 		dead.id = id;
 		assert_int_equal(trigger_record(&t, &dead.head), 0);
+		give(&t, id * 10ull + 6, id, OFF_CPU_PREEMPTED, 0, 0);
+		give(&t, id * 10ull + 8, 0, 0, id, 0);
+		give(&t, id * 10ull + 9, id, OFF_CPU_DEAD, 0, 0);
 	}
 	assert_false(t.met);
 	for (size_t i = 0; i < t.npages; i++)

@@ -197,7 +197,7 @@ static struct trigger_page *page_of(const struct trigger *trigger, uint32_t id)
 }
 
 /* The page of a task that lives now, made if it is missing; NULL after one message without memory. A
- * page stays until its last task exits: a wait allocates nothing. */
+ * page stays until the last of its tasks is dead: a wait allocates nothing. */
 static struct trigger_page *make_page(struct trigger *trigger, uint32_t id)
 {
 	struct trigger_page *page = ARRAY_PAGE(trigger->pages, trigger->npages, id / PAGE);
@@ -297,6 +297,8 @@ static int check_switch(struct trigger *trigger, const struct record_switch *r)
 
 	if (r->head.id && off_cpu_runnable(r->head.why))
 		err = begin_wait(trigger, r->head.id, clock);
+	else if (r->head.id && r->head.why == OFF_CPU_DEAD)
+		forget(trigger, r->head.id); /* it may have waited after its exit */
 	else if (r->head.id)
 		end_wait(trigger, r->head.id);
 	if (err || !r->next_id)
