@@ -10,7 +10,7 @@
  * Tokens go through a chain of nodes on each core: a node fires when its input has one and its
  * output has room, else it waits; the last one is a switch. Needs the installed library alone:
  *
- *     cc -o loomsim loomsim.c -I PREFIX/include/ovni-bpf -L PREFIX/lib -lovni-loom
+ *     cc -o loomsim loomsim.c $(pkg-config --cflags --libs ovni-loom)
  */
 #include <stdio.h>
 #include <stdlib.h>
