@@ -50,8 +50,14 @@ static int apply(struct system *sys, const char *host, size_t length, const stru
 	return -EINVAL;
 }
 
-/* Columns 6 to 9 of a row: the first and the last measurement. A row with any other number of
- * columns has none; one with a single measurement has no drift. */
+/* The hosts of which the clock was measured once: their number, and the first of them. */
+struct once {
+	unsigned hosts;
+	char first[64];
+};
+
+/* Columns 6 to 9 of a row: the first and the last measurement. Returns 1 if there is only one, and
+ * so no drift; 0, also for any other number of columns; or -EINVAL after a message. */
 static int parse_drift(const char *columns, struct clock_fix *fix, const char *path, unsigned line)
 {
 	long long begin, end, offset_end, bound;
@@ -61,8 +67,11 @@ static int parse_drift(const char *columns, struct clock_fix *fix, const char *p
 	errno = 0;
 	if (sscanf(columns, " %lld %lld %lld %lld%n", &begin, &end, &offset_end, &bound, &used) !=
 		    4 ||
-	    errno || columns[used + (int)strspn(columns + used, BLANKS)] || begin >= end)
+	    errno || columns[used + (int)strspn(columns + used, BLANKS)])
 		return 0;
+	/* the host to whose clock all others are compared has no drift */
+	if (begin >= end)
+		return fix->offset || offset_end;
 	drift = (__int128)offset_end - fix->offset;
 	length = (__int128)end - begin;
 	if ((drift < 0 ? -drift : drift) * 1000000 > length * CLOCK_DRIFT_MOST ||
@@ -79,7 +88,7 @@ static int parse_drift(const char *columns, struct clock_fix *fix, const char *p
 }
 
 static int parse_row(struct system *sys, const char *text, const char *path, unsigned line,
-		     bool drift)
+		     bool drift, struct once *once)
 {
 	int host = 0, host_end = 0, end = 0, err;
 	struct clock_fix fix = {0};
@@ -98,7 +107,9 @@ static int parse_row(struct system *sys, const char *text, const char *path, uns
 	}
 	fix.offset = (int64_t)median;
 	err = drift ? parse_drift(text + end, &fix, path, line) : 0;
-	return err ? err : apply(sys, text + host, (size_t)(host_end - host), &fix, path, line);
+	if (err > 0 && !once->hosts++)
+		snprintf(once->first, sizeof(once->first), "%.*s", host_end - host, text + host);
+	return err < 0 ? err : apply(sys, text + host, (size_t)(host_end - host), &fix, path, line);
 }
 
 int offsets_parse(struct system *sys, FILE *file, const char *path, bool drift)
@@ -106,6 +117,7 @@ int offsets_parse(struct system *sys, FILE *file, const char *path, bool drift)
 	char *text = NULL;
 	size_t room = 0;
 	unsigned line = 0, rows = 0;
+	struct once once = {0};
 	int err;
 
 	while ((errno = 0, getline(&text, &room, file)) > 0) {
@@ -113,7 +125,7 @@ int offsets_parse(struct system *sys, FILE *file, const char *path, bool drift)
 			continue;
 		if (!text[strspn(text, BLANKS)])
 			break;
-		err = parse_row(sys, text, path, line, drift);
+		err = parse_row(sys, text, path, line, drift, &once);
 		if (err)
 			goto out;
 		rows++;
@@ -130,6 +142,14 @@ int offsets_parse(struct system *sys, FILE *file, const char *path, bool drift)
 			  path);
 		err = -EINVAL;
 	}
+	if (once.hosts == 1)
+		log_warn("%s: drift not corrected: %s, whose clock was measured once (ovni-sync "
+			 "--append, also after the job)",
+			 path, once.first);
+	else if (once.hosts)
+		log_warn("%s: drift not corrected: %s and %u more, whose clocks were measured once "
+			 "(ovni-sync --append, also after the job)",
+			 path, once.first, once.hosts - 1);
 out:
 	free(text);
 	return err;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "emu/system/system.h"
@@ -113,9 +114,60 @@ static void a_drift_is_corrected_linearly(void **state)
 	fclose(file);
 }
 
+/* The warnings of a table of three hosts, in `out`. */
+static void warnings_of(const char *rows, bool drift, char *out, size_t size)
+{
+	char text[400];
+	struct loom looms[3] = {{.name = (char *)(uintptr_t) "a"},
+				{.name = (char *)(uintptr_t) "b.x"},
+				{.name = (char *)(uintptr_t) "c"}};
+	struct system sys = {.looms = looms, .nlooms = 3};
+	int kept = dup(STDERR_FILENO), pipes[2];
+	FILE *file;
+	ssize_t n;
+
+	snprintf(text, sizeof(text), HEAD "%s", rows);
+	file = fmemopen(text, strlen(text), "r");
+	assert_non_null(file);
+	assert_int_equal(pipe(pipes), 0);
+	fflush(stderr);
+	dup2(pipes[1], STDERR_FILENO);
+	close(pipes[1]);
+	assert_int_equal(offsets_parse(&sys, file, "table", drift), 0);
+	fflush(stderr);
+	dup2(kept, STDERR_FILENO); /* the last end of the pipe for writing */
+	close(kept);
+	n = read(pipes[0], out, size - 1);
+	assert_true(n >= 0);
+	out[n] = '\0';
+	close(pipes[0]);
+	fclose(file);
+}
+
+static void a_clock_that_was_measured_once_is_named(void **state)
+{
+	const char *one = "0 a 0 0 0 5 5 0 0\n1 b 7 0 0 5 5 7 9\n2 c 7 0 0 5 9000 7 9\n";
+	char said[512];
+
+	(void)state;
+	warnings_of(one, true, said, sizeof(said));
+	assert_non_null(strstr(said, "drift not corrected: b, whose clock was measured once"));
+	warnings_of("0 a 0 0 0 5 5 0 0\n1 b 7 0 0 5 5 7 9\n2 c 0 0 0 9 5 7 9\n", true, said,
+		    sizeof(said));
+	assert_non_null(strstr(said, "drift not corrected: b and 1 more, whose clocks were"));
+	/* five columns are those of the reference, which has no drift */
+	warnings_of("0 a 0 0 0\n1 b 7 0 0\n", true, said, sizeof(said));
+	assert_string_equal(said, "");
+	warnings_of("0 a 0 0 0 5 900 0 0\n1 b 7 0 0 5 900 7 9\n", true, said, sizeof(said));
+	assert_string_equal(said, "");
+	warnings_of(one, false, said, sizeof(said));
+	assert_string_equal(said, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_clock_that_was_measured_once_is_named),
 		cmocka_unit_test(a_drift_is_corrected_linearly),
 		cmocka_unit_test(tables_are_read_or_refused),
 	};
