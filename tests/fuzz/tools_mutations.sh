@@ -56,6 +56,21 @@ thread n 1 1 bpf.name="w" bpf.session.machine="x86_64" ovni.require={"ovni":"1.1
 END
 printf 'ovni-bpf stacks 1\n1\tfutex_wait+0x8;do_futex+0x1;entry+0x7\n3\tpipe_read+0x1[m];entry+0x7;[cut]\n' >trace.stacks/stacks
 cp -R trace.stacks trace.stacks2
+# Sets of CPUs and priorities, as --why=prio records them.
+make trace.allowed <<'END'
+thread n 1 1 bpf.name="w" ovni.mark={"89":{"title":"Allowed_CPUs","chan_type":"single","labels":{"1":"0,2-3","2":"0"}},"90":{"title":"p","chan_type":"single","labels":{"1":"q"}}} ovni.loom_cpus=[{"index":0,"phyid":0}] bpf.session.idle_known=true
+1000 OHx i32:0 i32:-1 u64:0
+1000 OM= i64:1 i32:89
+1000 OM= i64:1 i32:90
+1800 OHp u16:6 i32:0
+1800 OHw i32:-1
+1900 OHr
+2500 OM= i64:2 i32:89
+2900 OHp u16:1 i32:0
+3000 OHw i32:-2
+3100 OHr
+4000 OHe
+END
 # Messages of MPI; the directory of a job of two nodes.
 marks='{"56":{"title":"MPI\u0020messages","chan_type":"stack","labels":{"1":"MPI_Send\u0020of\u0020MPICH","2":"MPI_Irecv\u0020of\u0020MPICH","3":"MPI_Wait\u0020of\u0020MPICH","4":"MPI_Comm_dup\u0020of\u0020MPICH"}}'
 for n in 60 61 62 63 64 65 66 67 68; do marks+=",\"$n\":{\"title\":\"v\",\"chan_type\":\"single\"}"; done

@@ -31,6 +31,15 @@ thread m 1 2
 12 OHx i32:0 i32:-1 u64:0
 42 OHe
 END
+make "$T/allowed" <<'END'
+thread n 1 1 ovni.mark={"89":{"title":"Allowed_CPUs","chan_type":"single","labels":{"1":"0,2-3","2":"x"}}} ovni.loom_cpus=[{"index":0,"phyid":0}]
+10 OHx i32:0 i32:-1 u64:0
+12 OM= i64:1 i32:89
+15 OHp u16:6 i32:0
+20 OHw i32:-1
+25 OHr
+40 OHe
+END
 make "$T/broken" <<'END'
 thread n 1 1 ovni.finished=
 10 OHx i32:0 i32:-1 u64:0
@@ -64,6 +73,7 @@ try 0 info good
 for report in overview timeline latency preempt wake cpu func timehist flame; do
 	try 0 report $report good
 done
+try 0 report latency allowed
 try 0 cut --from 20ns -o part good
 try 0 merge --loom n=m -o both good other
 try 0 sort good

@@ -194,6 +194,7 @@ int idle_waits_init(struct idle_waits *idle, const struct source *source)
 		struct idle_thread *thread = &idle->threads[i];
 		struct json *meta;
 
+		idle->nthreads = i + 1;
 		*thread = (struct idle_thread){
 			.set = NO_SET, .cpu = NO_SET, .last = INTERVAL_UNKNOWN};
 		if (source->owners[i].accelerator)
@@ -222,6 +223,8 @@ void idle_waits_fini(struct idle_waits *idle)
 	}
 	for (size_t i = 0; i < idle->ncpus; i++)
 		free(idle->cpus[i].loom);
+	for (size_t i = 0; i < idle->nthreads; i++)
+		free(idle->threads[i].labels);
 	free(idle->sets);
 	free(idle->cpus);
 	free(idle->threads);

@@ -24,7 +24,8 @@ struct idle_waits {
 	bool any; /* the trace has sets of CPUs, and some CPU may be known to be idle */
 
 	/* private */
-	struct idle_thread *threads; /* of each stream */
+	struct idle_thread *threads; /* of each stream, nthreads of them */
+	size_t nthreads;
 	struct idle_cpu *cpus;
 	size_t ncpus;
 	struct idle_set *sets;
