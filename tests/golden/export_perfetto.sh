@@ -64,7 +64,7 @@ export_ 0 details
 reader details.pftrace details "$B/bin"
 cp -r details torn
 printf 'no stacks\n' >torn/stacks
-export_ 3 torn
+export_ 1 torn
 python3 -B - "$S/tests/golden" <<'PYTHON' >said 2>&1 || fail "the details"
 import sys
 sys.path.insert(0, sys.argv[1])

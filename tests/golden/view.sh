@@ -193,7 +193,7 @@ agree details.html details
 view 0 --from 6500 -o later.html details
 make_details torn
 printf 'no stacks\n' >torn/stacks
-view 3 torn
+view 1 torn
 python3 -B - "$S/tests/golden" <<'PYTHON' || fail "details"
 import sys
 sys.path.insert(0, sys.argv[1])

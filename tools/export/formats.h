@@ -19,7 +19,7 @@ struct export_request {
 	uint64_t limit;	       /* bytes that a file of JSON may have; 0: as many as browsers read */
 	bool quiet;	       /* print only warnings and errors */
 	bool damaged;	       /* set: the trace is damaged, and the file ends there */
-	bool lacks;	       /* set: the file lacks something, after a message */
+	bool lacks;	       /* set: the stacks are damaged, after a message */
 };
 
 /* Perfetto's own format. Specification: perfetto.md. Returns 0, or -errno after one message. */

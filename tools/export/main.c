@@ -153,7 +153,7 @@ static int export_trace(struct options *options, struct source *source, enum sta
 		goto out;
 	*status = whole_report(&source->whole, options->path);
 	if (request.lacks)
-		*status = STATUS_LOST;
+		err = -EBADMSG; /* after a message */
 	if (request.damaged) {
 		log_warn("%s: the file ends where the trace is damaged", output);
 		err = -EBADMSG;

@@ -456,7 +456,7 @@ static int make_page(struct options *options, struct source *source, int *status
 		*status = STATUS_LOST;
 	}
 	if (collect.details.damaged)
-		*status = STATUS_LOST; /* after a message */
+		err = -EBADMSG; /* after a message */
 	if (described.damaged) {
 		log_warn("%s: the page ends where the trace is damaged", output);
 		err = -EBADMSG;
