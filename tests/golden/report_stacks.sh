@@ -86,6 +86,26 @@ report flame --stacks --svg user | grep -q '>take' || fail "the picture lacks a 
 emu -o views-user user >/dev/null 2>&1 || true
 grep -A 30 '^0 307' views-user/thread.pcf >got || fail "Paraver has no 307: $(ls views-user)"
 [ "$(grep -c 'take <- ns::f<int, long>' got)" = 1 ] || fail "Paraver: equal stacks have two values: $(cat got)"
+# The place of each sleep: the first frame that is not of the C library, with its line, and its caller.
+report blocked --csv user | cut -d , -f 2,6-8,9,15- >got || fail "blocked"
+diff - got <<'X' || fail "the places of blocked"
+tid,state,reason,times,time,from
+1,asleep,sleeping,1,300000,
+1,asleep,sleeping,1,200000,"take (pool.c:40) <- ns::f<int, long>"
+2,asleep,sleeping,2,130000,"take (pool.c:40) <- ns::f<int, long>"
+1,unknown,lost,1,50100,
+1,asleep,uninterruptible,1,1999,
+X
+cp -r user places
+stacks '1\tfutex_wait+0x8\n3\t=1;pthread_mutex_lock@libc.so.6+0x12@lock.c:9;[ld-linux-x86-64.so.2+0x27]@93ac;clock@libpthread-2.31.so+0x2;ns::take(int)@prog+0x12;[cut]\n9\t[no_kernel_stack];nanosleep@libc.so.6+0x1\n' >places/stacks
+report why --csv places | cut -d , -f 2,6-9,15- | grep asleep | sort >got || fail "why"
+diff - got <<'X' || fail "the places of why: no line, no caller, the C library alone"
+1,asleep,sleeping,1,200000,ns::take(int)
+1,asleep,sleeping,1,300000,
+1,asleep,uninterruptible,1,1999,
+2,asleep,sleeping,1,50000,ns::take(int)
+2,asleep,sleeping,1,80000,
+X
 cut_trace -o part-user --from 350000 user >/dev/null 2>&1 || true
 dump part-user >got 2>&1 || true
 grep -q 'stack 9 (take <- ' got || fail "cut: $(cat got part-user/stacks)"

@@ -121,20 +121,20 @@ no rank,f,Function,2,500,100,12.500,200,300,0,0,0,500,100
 END
 # A life is 2000; b is known to be asleep from its first event on.
 same why <<'END'
-thread,tid,pid,name,rank,state,reason,times,time,percent,max,max_at,call,interrupts
-b (2),2,1,b,,running,,1,700,35.000,700,701,,
-b (2),2,1,b,,asleep,sleeping,1,650,32.500,650,0,,
-b (2),2,1,b,,runnable,woken,2,550,27.500,499,1501,,
-b (2),2,1,b,,asleep,io,1,100,5.000,100,1401,,
-a (1),1,1,a,,running,,3,800,40.000,400,1600,,
-a (1),1,1,a,,asleep,sleeping,1,800,40.000,800,700,,
-a (1),1,1,a,,runnable,preempted,1,300,15.000,300,200,,
-a (1),1,1,a,,runnable,woken,1,100,5.000,100,1500,,
+thread,tid,pid,name,rank,state,reason,times,time,percent,max,max_at,call,interrupts,from
+b (2),2,1,b,,running,,1,700,35.000,700,701,,,
+b (2),2,1,b,,asleep,sleeping,1,650,32.500,650,0,,,
+b (2),2,1,b,,runnable,woken,2,550,27.500,499,1501,,,
+b (2),2,1,b,,asleep,io,1,100,5.000,100,1401,,,
+a (1),1,1,a,,running,,3,800,40.000,400,1600,,,
+a (1),1,1,a,,asleep,sleeping,1,800,40.000,800,700,,,
+a (1),1,1,a,,runnable,preempted,1,300,15.000,300,200,,,
+a (1),1,1,a,,runnable,woken,1,100,5.000,100,1500,,,
 END
 same why --by process --comm '[ab]' --from +200ns --to +300ns <<'END'
-thread,tid,pid,name,rank,state,reason,times,time,percent,max,max_at,call,interrupts
-a (1),,1,a,,runnable,preempted,1,100,50.000,100,200,,
-a (1),,1,a,,asleep,sleeping,1,100,50.000,100,200,,
+thread,tid,pid,name,rank,state,reason,times,time,percent,max,max_at,call,interrupts,from
+a (1),,1,a,,runnable,preempted,1,100,50.000,100,200,,,
+a (1),,1,a,,asleep,sleeping,1,100,50.000,100,200,,,
 END
 same latency --by comm --comm 'b*' <<'END'
 thread,tid,pid,name,rank,runs,run_time,waits,wait_time,wait_avg,wait_p50,wait_p99,wait_max,max_at,cpu_idle

@@ -179,6 +179,24 @@ check(signal.index("run_signal") > signal.index("on_signal") + 1, "no frame of t
 sys.exit(verdict())
 E
 python3 judge.py || complain "command: the frames"
+# The answers name the place, with the line of the call.
+"$B/bin/ovni-report" why --json command >why.json && "$B/bin/ovni-report" blocked --json command >blocked.json ||
+	complain "command: why, blocked: $?"
+cat >places.py <<'E'
+import json, sys
+source = open("chain.c").read().splitlines()
+def line_of(text): return [i + 1 for i, line in enumerate(source) if text in line][0]
+want = {"plain": "nap (chain.c:%d) <- three" % line_of("OUT void nap("), "rec": "nap (chain.c:%d) <- rec" % line_of("OUT void nap("),
+        "lock": "take (chain.c:%d) <- run_lock" % line_of("OUT void take("), "plugin": "plugin_nap <- plugin_work"}
+for name in ("why.json", "blocked.json"):
+    rows = json.load(open(name))
+    for thread, place in want.items():
+        longest = max((r for r in rows if r["name"] == thread and r["state"] == "asleep" and r["from"]), key=lambda r: r["time"])
+        print(name, thread, longest["time"], longest["call"], longest["from"])
+        assert longest["from"] == place and longest["time"] > 100 * 10 ** 6, (name, place, longest)
+    assert not [r for r in rows if r["name"] == "short" and r["from"]], "a short sleep has a place"
+E
+python3 places.py || complain "command: the places: $(cat blocked.json)"
 "$B/bin/ovni-check" command >check.log 2>&1 || complain "command: $(cat check.log)"
 "$B/bin/ovni-report" stacks command >folded || complain "report stacks: $?"
 grep -q 'named;run_plain;one;two;three;nap;.*do_syscall_64_\[k\];' folded || complain "folded: $(cat folded)"

@@ -7,6 +7,9 @@
  *   worker (1204)    runnable  preempted     310   1.204 s    25.36  9.812 ms  3.107231
  *   worker (1204)    asleep    io             12   1.102 s    23.22  91.10 ms  2.310021  read(3)
  *
+ * Sleeps with stacks of user code also have the function in which the thread slept, and the line,
+ * as "take (pool.c:40) <- worker".
+ *
  * The rows of a thread add up to its life (thread_times.h). The threads are sorted by their time on
  * a CPU and waiting for one.
  *
@@ -23,7 +26,7 @@
 #include "trace/base/log.h"
 #include "trace/analysis/blocked.h"
 
-/* Of why and of blocked, but for the last one. */
+/* Of why and of blocked, but for the last two. */
 /* clang-format off */
 #define COLUMNS \
 	{"thread", "thread", CELL_TEXT, 16}, \
@@ -41,18 +44,21 @@
 	{"call", "in", CELL_TEXT, 0, SHOW_IF_ANY}
 /* clang-format on */
 static const struct table_column columns[] = {
-	COLUMNS, {"interrupts", "interrupts", CELL_DURATION, 10, SHOW_IF_ANY}, /* part of running */
+	COLUMNS,
+	{"interrupts", "interrupts", CELL_DURATION, 10, SHOW_IF_ANY}, /* part of running */
+	{"from", "from", CELL_TEXT, 0, SHOW_IF_ANY},
 };
 static const struct table_column blocked_columns[] = {
 	COLUMNS,
 	{"waker", "woken by", CELL_TEXT, 0},
+	{"from", "from", CELL_TEXT, 0, SHOW_IF_ANY},
 };
 #define NCOLUMNS (sizeof(columns) / sizeof(columns[0]))
 
 struct part { /* one use of the time of a group, in one call, ended by one waker */
 	uint32_t group;
 	enum time_use use;
-	const char *call, *waker; /* "" for none, or not known */
+	const char *call, *waker, *place; /* "" for none, or not known */
 	struct time_stays stays;
 	int64_t irq; /* part of them, of TIME_RUNNING; CELL_UNKNOWN: not recorded */
 };
@@ -91,7 +97,8 @@ static int begin(struct report *report, bool wakers)
 		why->irqs |= report->source->owners[i].irq;
 	why->times.stay = stay;
 	why->times.arg = why;
-	return blocked_init(&why->blocked, report->source, wakers);
+	err = blocked_init(&why->blocked, report->source, wakers);
+	return err ? err : blocked_add_places(&why->blocked);
 }
 
 static int init(struct report *report)
@@ -127,7 +134,9 @@ static int by_call(const void *pa, const void *pb)
 		return a->use < b->use ? -1 : 1;
 	if (strcmp(a->call, b->call) != 0)
 		return strcmp(a->call, b->call);
-	return strcmp(a->waker, b->waker);
+	if (strcmp(a->waker, b->waker) != 0)
+		return strcmp(a->waker, b->waker);
+	return strcmp(a->place, b->place);
 }
 
 /* The group that wants a CPU most comes first, and its longest time. */
@@ -170,6 +179,7 @@ static int add_row(struct report *report, const struct part *part, const struct 
 		row[13].text = strdup(part->waker);
 	else
 		row[13].number = part->irq;
+	row[14].text = strdup(part->place);
 	return table_add(&report->table, row);
 }
 
@@ -218,18 +228,24 @@ static size_t collect(struct report *report, struct part *parts)
 	for (uint32_t i = 0; i < report->source->trace.nstreams; i++)
 		for (int use = 0; use < TIME_ASLEEP && report->filter->streams[i]; use++)
 			if (why->times.threads[i].uses[use].count)
-				parts[n++] = (struct part){report->groups.of[i],
-							   (enum time_use)use,
-							   "",
-							   "",
-							   why->times.threads[i].uses[use],
-							   use ? CELL_UNKNOWN : irq_of(report, i)};
+				parts[n++] = (struct part){.group = report->groups.of[i],
+							   .use = (enum time_use)use,
+							   .call = "",
+							   .waker = "",
+							   .place = "",
+							   .stays = why->times.threads[i].uses[use],
+							   .irq = use ? CELL_UNKNOWN
+								      : irq_of(report, i)};
 	for (size_t i = 0; i < why->blocked.nrows; i++) {
 		const struct blocked_row *row = &why->blocked.rows[i];
 
-		parts[n++] =
-			(struct part){report->groups.of[row->stream], row->use,	  why->texts[2 * i],
-				      why->texts[2 * i + 1],	      row->stays, CELL_UNKNOWN};
+		parts[n++] = (struct part){.group = report->groups.of[row->stream],
+					   .use = row->use,
+					   .call = why->texts[2 * i],
+					   .waker = why->texts[2 * i + 1],
+					   .place = blocked_place(&why->blocked, row),
+					   .stays = row->stays,
+					   .irq = CELL_UNKNOWN};
 	}
 	return n;
 }

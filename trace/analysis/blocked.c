@@ -12,6 +12,7 @@ struct blocked_thread {
 	/* Its last sleep, if its waker is not known: the end of the recording ends it, too. */
 	enum time_use use; /* TIME_NONE: none */
 	struct sleep_call call;
+	uint32_t place;
 	int64_t begin, end;
 };
 
@@ -37,7 +38,61 @@ void blocked_fini(struct blocked *blocked)
 	free(blocked->threads);
 	free(blocked->rows);
 	hash_free(&blocked->row_at);
+	for (size_t i = 0; i < blocked->nplaces; i++)
+		free(blocked->places[i]);
+	free(blocked->places);
+	free(blocked->place_of);
+	stack_table_free(&blocked->stacks);
 	memset(blocked, 0, sizeof(*blocked));
+}
+
+/* The number of a text in `places`, which takes it; HASH_NONE: out of memory. */
+static uint32_t place_number(struct blocked *blocked, struct hash *numbers, char *text)
+{
+	uint32_t *at = text ? hash_at(numbers, hash_key_of(text, strlen(text))) : NULL;
+	char **added;
+
+	if (at && *at != HASH_NONE) {
+		free(text);
+		return *at;
+	}
+	added = at ? ARRAY_ADD(blocked->places, blocked->nplaces) : NULL;
+	if (!added) {
+		free(text);
+		return HASH_NONE;
+	}
+	*added = text;
+	return *at = (uint32_t)(blocked->nplaces - 1);
+}
+
+int blocked_add_places(struct blocked *blocked)
+{
+	const struct trace *trace = &blocked->source->trace;
+	struct hash numbers = {0};
+	int err = stack_table_load(&blocked->stacks, trace->fd, trace->path);
+	bool failed;
+
+	if (err)
+		return err;
+	blocked->place_of = calloc(blocked->stacks.n + 1, sizeof(*blocked->place_of));
+	failed = !blocked->place_of || place_number(blocked, &numbers, strdup("")) == HASH_NONE;
+	for (size_t i = 0; i < blocked->stacks.n && !failed; i++) {
+		char *text = stack_line_place(&blocked->stacks.lines[i]);
+
+		blocked->place_of[i] = place_number(blocked, &numbers, text);
+		failed = blocked->place_of[i] == HASH_NONE;
+	}
+	hash_free(&numbers);
+	return failed ? log_no_memory("for the places of sleeps") : 0;
+}
+
+/* The place of the sleep that the event `ev` ends. */
+static uint32_t place_at(const struct blocked *blocked, const struct event *ev)
+{
+	uint32_t number = ev && blocked->stacks.n ? sleep_stack(ev) : 0;
+	const struct stack_line *line = number ? stack_table_find(&blocked->stacks, number) : NULL;
+
+	return line ? blocked->place_of[line - blocked->stacks.lines] : 0;
 }
 
 /* The row of such a sleep, which is made at the first one. NULL: out of memory. */
@@ -52,12 +107,18 @@ static struct blocked_row *row_of(struct blocked *blocked, const struct blocked_
 	if (thread->rows >= BLOCKED_ROWS) {
 		row.call.with_object = false;
 		row.waker = blocked->wakers ? BLOCKED_MANY : 0;
+		row.place = 0;
 	}
 	key = sleep_call_key(&row.call, blocked->machines[row.stream], owner, row.begin, row.end);
 	key.a = (uint64_t)row.stream << 32 | (uint32_t)row.waker;
 	key.c |= (uint32_t)row.use << 24 | (uint32_t)row.call.with_object << 16;
 	if (row.call.with_object && (!key.b || row.call.kernel_lock))
 		key.b = row.call.object;
+	if (row.place) {
+		const uint64_t words[] = {key.a, key.b, key.c, row.place};
+
+		key = hash_key_of(words, sizeof(words));
+	}
 	at = hash_at(&blocked->row_at, key);
 	if (!at)
 		return NULL;
@@ -102,6 +163,7 @@ static void add_last(struct blocked *blocked, uint32_t stream, int32_t waker)
 						  .use = thread->use,
 						  .waker = waker,
 						  .call = thread->call,
+						  .place = thread->place,
 						  .begin = thread->begin,
 						  .end = thread->end});
 	thread->use = TIME_NONE;
@@ -119,6 +181,7 @@ void blocked_add(struct blocked *blocked, const struct intervals *intervals, uin
 	sleep.call.call = CALL_UNKNOWN;
 	if (use != TIME_LOST)
 		sleep.call = interval->call;
+	sleep.place = use != TIME_LOST ? place_at(blocked, ev) : 0;
 	add_last(blocked, stream, 0);
 	if (!blocked->wakers || use == TIME_LOST) {
 		add(blocked, sleep);
@@ -135,8 +198,12 @@ void blocked_add(struct blocked *blocked, const struct intervals *intervals, uin
 		add(blocked, sleep);
 		return;
 	}
-	*thread = (struct blocked_thread){
-		.rows = thread->rows, .use = use, .call = sleep.call, .begin = begin, .end = end};
+	*thread = (struct blocked_thread){.rows = thread->rows,
+					  .use = use,
+					  .call = sleep.call,
+					  .place = sleep.place,
+					  .begin = begin,
+					  .end = end};
 }
 
 void blocked_finish(struct blocked *blocked, const struct intervals *intervals)
@@ -151,4 +218,9 @@ char *blocked_call(const struct blocked *blocked, const struct blocked_row *row)
 		return strdup("");
 	return sleep_call_text(&row->call, blocked->machines[row->stream],
 			       &blocked->source->owners[row->stream], row->begin, row->end, true);
+}
+
+const char *blocked_place(const struct blocked *blocked, const struct blocked_row *row)
+{
+	return row->place ? blocked->places[row->place] : "";
 }

@@ -2,7 +2,8 @@
 /*
  * blocked: the sleeps of each thread by reason, system call, descriptor or other object, and waker.
  *
- * In: the stays of thread_times.h during a walk (intervals.h); out: rows. Invariant: the rows of a
+ * In: the stays of thread_times.h during a walk (intervals.h), and if asked for, the file `stacks`;
+ * out: rows, then also by the place in the program where the thread slept. Invariant: the rows of a
  * thread add up to its life less its time on a CPU and waiting for one, in ns; the time in unknown
  * states has rows of its own. A thread has at most BLOCKED_ROWS rows with objects and wakers; the
  * rows of later combinations have neither, so that memory follows threads.
@@ -13,6 +14,7 @@
 
 #include "trace/analysis/thread_times.h"
 #include "trace/base/hash.h"
+#include "trace/ovni/stack_file.h"
 #include "trace/states/sleep_call.h"
 
 #define BLOCKED_ROWS 1024 /* of a thread, with objects and wakers */
@@ -26,6 +28,7 @@ struct blocked_row {
 	enum time_use use; /* TIME_ASLEEP + reason, or TIME_LOST */
 	int32_t waker;	   /* tid, or one of those above */
 	struct sleep_call call;
+	uint32_t place;	    /* of blocked_place(); 0: not known */
 	int64_t begin, end; /* of the first sleep, for the name of the descriptor */
 	struct time_stays stays;
 };
@@ -39,11 +42,19 @@ struct blocked {
 	struct hash row_at;
 	bool wakers; /* rows also differ by waker, and by objects that are no descriptors */
 	bool no_memory;
+	struct stack_table stacks; /* empty without blocked_add_places() */
+	char **places;		   /* texts; the first is "" */
+	size_t nplaces;
+	uint32_t *place_of; /* of each line of `stacks` */
 };
 
 /* Returns 0, or -ENOMEM after one message; blocked_fini() must follow in both cases. */
 int blocked_init(struct blocked *blocked, const struct source *source, bool wakers)
 	__attribute__((warn_unused_result));
+
+/* Rows also differ by the place in the program that slept, of sleeps with frames of user code.
+ * Before the walk. 0, or -errno after one message. */
+int blocked_add_places(struct blocked *blocked) __attribute__((warn_unused_result));
 
 /* A stay ends, at the event `ev` of the thread; NULL: at the end of the trace. Stays in which the
  * thread ran or waited for a CPU are left out. */
@@ -55,6 +66,9 @@ void blocked_finish(struct blocked *blocked, const struct intervals *intervals);
 
 /* "read(3 = /data)", "" if the call is not known. For free(); NULL without memory. */
 char *blocked_call(const struct blocked *blocked, const struct blocked_row *row);
+
+/* "take (pool.c:40) <- worker", "" if it is not known. Lives as long as `blocked`. */
+const char *blocked_place(const struct blocked *blocked, const struct blocked_row *row);
 
 void blocked_fini(struct blocked *blocked);
 

@@ -311,6 +311,65 @@ char *stack_line_text(const struct stack_line *line, unsigned most)
 	return (char *)text.data;
 }
 
+/* Is it a frame of the C library, of its threads, of the dynamic linker or of the vDSO? */
+static bool in_c_library(const char *frame, size_t len)
+{
+	static const char *const files[] = {"libc.so",	"libc-2.", "libpthread", "ld-2.",
+					    "ld-linux", "ld-musl", "[vdso]",	 "vdso"};
+	const char *end = frame + len;
+	const char *file = *frame == '[' ? frame : memchr(frame, STACK_FRAME_FILE, len);
+
+	file++; /* a frame of user code has one */
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if ((size_t)(end - file) >= strlen(files[i]) &&
+		    !memcmp(file, files[i], strlen(files[i])))
+			return true;
+	return false;
+}
+
+/* Puts " (pool.c:40)" if the frame has a line. */
+static void put_source(struct bytes *text, const char *frame, size_t len)
+{
+	const char *file = memchr(frame, STACK_FRAME_FILE, len), *source;
+
+	if (!file || *frame == '[')
+		return;
+	source = memchr(file + 1, STACK_FRAME_FILE, len - (size_t)(file + 1 - frame));
+	if (!source)
+		return;
+	source++;
+	bytes_put(text, " (", 2);
+	bytes_put(text, source, len - (size_t)(source - frame));
+	bytes_put(text, ")", 1);
+}
+
+char *stack_line_place(const struct stack_line *line)
+{
+	struct bytes text = {0};
+	const char *frame;
+	size_t at = 0, len;
+
+	while ((len = stack_line_frame(line, &at, &frame))) {
+		bool user = stack_frame_is_user(frame, len);
+
+		if (!text.size && (!user || in_c_library(frame, len)))
+			continue;
+		if (text.size && !user)
+			break; /* [cut] */
+		if (text.size) {
+			bytes_put(&text, " <- ", 4);
+			bytes_put(&text, frame, stack_frame_name(frame, len));
+			break;
+		}
+		bytes_put(&text, frame, stack_frame_name(frame, len));
+		put_source(&text, frame, len);
+	}
+	bytes_u8(&text, 0);
+	if (text.failed)
+		bytes_free(&text);
+	return (char *)text.data;
+}
+
 int stack_table_write(const struct stack_table *table, int out_fd, uint32_t more)
 {
 	struct hash written = {0}; /* numbers of lines with frames, by `first` */

@@ -77,6 +77,11 @@ bool stack_frame_is_user(const char *frame, size_t len);
  * <- __x64_sys_futex", for free(); NULL without memory. */
 char *stack_line_text(const struct stack_line *line, unsigned most);
 
+/* Its innermost frame of user code outside of the C library, and the caller of that one:
+ * "take (pool.c:40) <- worker"; "" without such a frame. The C library is known by its files, so
+ * its functions in a static program count. For free(); NULL without memory. */
+char *stack_line_place(const struct stack_line *line);
+
 /* Writes the used lines of a table into the trace `out_fd`, after those that are there, with `more`
  * added to their numbers. None used: no file is made. 0, or -errno after one message. */
 int stack_table_write(const struct stack_table *table, int out_fd, uint32_t more)
