@@ -97,14 +97,14 @@ tid,state,reason,times,time,from
 1,asleep,uninterruptible,1,1999,
 X
 cp -r user places
-stacks '1\tfutex_wait+0x8\n3\t=1;pthread_mutex_lock@libc.so.6+0x12@lock.c:9;[ld-linux-x86-64.so.2+0x27]@93ac;clock@libpthread-2.31.so+0x2;ns::take(int)@prog+0x12;[cut]\n9\t[no_kernel_stack];nanosleep@libc.so.6+0x1\n' >places/stacks
+stacks '1\tfutex_wait+0x8;nanosleep@libc.so.6+0x1\n3\t=1;pthread_mutex_lock@libc.so.6+0x12@lock.c:9;[ld-linux-x86-64.so.2+0x27]@93ac;clock@libpthread-2.31.so+0x2;ns::take(int)@prog+0x12;[cut]\n9\t[no_kernel_stack];nanosleep@libc.so.6+0x1;idle@prog+0x1@a.c:3;[libc.so.6+0x27]@93ac\n' >places/stacks
 report why --csv places | cut -d , -f 2,6-9,15- | grep asleep | sort >got || fail "why"
-diff - got <<'X' || fail "the places of why: no line, no caller, the C library alone"
+diff - got <<'X' || fail "the places of why: no line, no caller, the C library alone, or as caller"
 1,asleep,sleeping,1,200000,ns::take(int)
 1,asleep,sleeping,1,300000,
 1,asleep,uninterruptible,1,1999,
 2,asleep,sleeping,1,50000,ns::take(int)
-2,asleep,sleeping,1,80000,
+2,asleep,sleeping,1,80000,idle (a.c:3)
 X
 cut_trace -o part-user --from 350000 user >/dev/null 2>&1 || true
 dump part-user >got 2>&1 || true

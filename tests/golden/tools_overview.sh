@@ -189,6 +189,58 @@ import json
 assert (thread["unknown_ns"], thread["asleep_ns"], thread["life_ns"]) == (10**8, 3 * 10**8, 10**9), thread
 END
 
+# Stacks of user code: the place of the longest wait for a lock, and of the I/O.
+make_trace stacks <<'END'
+thread n 1 1 bpf.name="holder" bpf.session.locks=true bpf.session.machine="x86_64"
+0 OHx i32:0 i32:-1 u64:0
+10000000 OHp u16:1 i32:0 u16:230
+300000000 OHw i32:-2
+305000000 OHr
+1000000000 OHe
+thread n 1 2 bpf.name="worker" bpf.futexes=[{"address":"16","from":"6000000","name":"pool_lock"}]
+0 OHx i32:1 i32:-1 u64:0
+5000000 OHp u16:1 i32:0 u16:202 u64:16
+6000000 OHw i32:1 i32:1 u32:2 u32:0
+6000000 OHr
+7000000 OHp u16:1 i32:0 u16:202 u64:16
+310000000 OHw i32:1 i32:1 u32:1 u32:0
+310000000 OHr
+1000000000 OHe
+thread n 7 7 bpf.name="reader"
+0 OHx i32:2 i32:-1 u64:0
+100000000 OHp u16:3 i32:0 u16:74 u64:3
+300000000 OHw i32:-2 i32:0 u32:3 u32:0
+300000000 OHr
+400000000 OHp u16:3 i32:0 u16:74 u64:3
+500000000 OHw i32:-2 i32:0 u32:4 u32:0
+500000000 OHr
+600000000 OHp u16:3 i32:0 u16:74 u64:3
+750000000 OHw i32:-2 i32:0 u32:4 u32:0
+750000000 OHr
+800000000 OHp u16:3 i32:0 u16:74 u64:3
+840000000 OHw i32:-2
+840000000 OHr
+1000000000 OHe
+END
+cat >stacks/stacks <<'END'
+ovni-bpf stacks 1
+1	futex_wait+0x1;pthread_mutex_lock@libc.so.6+0x1;take@prog+0x2@pool.c:41;worker@prog+0x9@pool.c:60
+2	futex_wait+0x1;pthread_mutex_lock@libc.so.6+0x1;peek@prog+0x2@pool.c:50;worker@prog+0x9@pool.c:60
+3	do_fsync+0x1;fsync@libc.so.6+0x1;save@prog+0x2@log.c:7;[libc.so.6+0x27]@93ac
+4	do_fsync+0x1;fsync@libc.so.6+0x1;flush@prog+0x2@log.c:12;main@prog+0x9@log.c:21
+END
+COLUMNS=400 "$B/bin/ovni-report" ./stacks >got || fail "the overview of places"
+grep -q 'worker (2) waited 304.000 ms (2 times) for the lock pool_lock, which holder (1) had; the longest wait was in take (pool.c:41) <- worker; meanwhile' got &&
+	grep -q 'reader (7) waited for I/O .*; 490.000 ms of it in fsync(3), and of that 250.000 ms in flush (log.c:12) <- main$' got ||
+	{ cat got; fail "the places"; }
+"$B/bin/ovni-report" --json ./stacks >got || fail "the JSON of places"
+python3 - <<'END' || fail "the JSON of places"
+import json
+found = {f["kind"]: f for f in json.load(open("got"))["findings"]}
+assert found["owner"]["place"] == "take (pool.c:41) <- worker", found
+assert found["io"]["place"] == "flush (log.c:12) <- main" and found["io"]["numbers"]["place_ns"] == 250000000, found
+END
+
 # A lock with its owner (--why=lock): the worker waits 305 ms for the holder, which sleeps 290 ms of it in
 # clock_nanosleep, runs 10 ms and waits 5 ms for its CPU; two others wait for a lock of the kernel that the
 # worker has, 40 and 60 ms.

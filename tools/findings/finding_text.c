@@ -252,11 +252,14 @@ static char *owner_text(const struct overview *o, const struct finding *finding,
 		call = xasprintf(" (%s at once in %s)", w->at_once, finding->call);
 	}
 	if (call && why)
-		text = xasprintf("%s%s %s (%" PRIu64 " %s) for the %s%s, which %s had; meanwhile "
-				 "that thread slept %s%s, ran %s and waited %s for a CPU%s",
-				 w->who, several ? ": its threads waited" : " waited", w->time,
-				 count, plural(count, "time", "times"), kernel ? "" : "lock ",
-				 finding->lock, w->other, w->asleep, call, w->run, w->wait, why);
+		text = xasprintf(
+			"%s%s %s (%" PRIu64 " %s) for the %s%s, which %s had%s%s; meanwhile "
+			"that thread slept %s%s, ran %s and waited %s for a CPU%s",
+			w->who, several ? ": its threads waited" : " waited", w->time, count,
+			plural(count, "time", "times"), kernel ? "" : "lock ", finding->lock,
+			w->other, finding->place ? "; the longest wait was in " : "",
+			finding->place ? finding->place : "", w->asleep, call, w->run, w->wait,
+			why);
 	free(call);
 	free(why);
 	return text;
@@ -366,11 +369,18 @@ char *finding_text(const struct overview *o, const struct finding *finding)
 	const int64_t *n = finding->numbers;
 	struct words w = {.who = party_text(o, &finding->who),
 			  .other = party_text(o, &finding->by)};
-	char *text = NULL, part[DURATION_TEXT];
+	char *text = NULL, part[DURATION_TEXT], there[DURATION_TEXT];
 
 	duration_words(part, n[NUMBER_CALL]);
 	memcpy(w.at_once, part, sizeof(part));
-	w.call = finding->call ? xasprintf("; %s of it in %s", part, finding->call) : strdup("");
+	duration_words(there, n[NUMBER_PLACE]);
+	if (finding_has(finding, NUMBER_PLACE))
+		w.call = xasprintf("; %s of it in %s, and of that %s in %s", part, finding->call,
+				   there, finding->place);
+	else if (finding->call)
+		w.call = xasprintf("; %s of it in %s", part, finding->call);
+	else
+		w.call = strdup("");
 	duration_words(w.of, n[NUMBER_OF]);
 	duration_words(w.time, n[NUMBER_TIME]);
 	duration_words(w.by, n[NUMBER_BY]);

@@ -65,6 +65,8 @@ static void put_findings(struct json *doc, const struct overview *o)
 					     finding->numbers[number]);
 		if (finding->call)
 			json_put_string(node, "call", finding->call);
+		if (finding->place)
+			json_put_string(node, "place", finding->place);
 		if (finding->lock)
 			json_put_string(node, "lock", finding->lock);
 		if (finding->irq)

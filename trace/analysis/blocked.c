@@ -86,11 +86,9 @@ int blocked_add_places(struct blocked *blocked)
 	return failed ? log_no_memory("for the places of sleeps") : 0;
 }
 
-/* The place of the sleep that the event `ev` ends. */
-static uint32_t place_at(const struct blocked *blocked, const struct event *ev)
+uint32_t blocked_place_of(const struct blocked *blocked, uint32_t stack)
 {
-	uint32_t number = ev && blocked->stacks.n ? sleep_stack(ev) : 0;
-	const struct stack_line *line = number ? stack_table_find(&blocked->stacks, number) : NULL;
+	const struct stack_line *line = stack ? stack_table_find(&blocked->stacks, stack) : NULL;
 
 	return line ? blocked->place_of[line - blocked->stacks.lines] : 0;
 }
@@ -181,7 +179,8 @@ void blocked_add(struct blocked *blocked, const struct intervals *intervals, uin
 	sleep.call.call = CALL_UNKNOWN;
 	if (use != TIME_LOST)
 		sleep.call = interval->call;
-	sleep.place = use != TIME_LOST ? place_at(blocked, ev) : 0;
+	if (use != TIME_LOST && ev && blocked->stacks.n)
+		sleep.place = blocked_place_of(blocked, sleep_stack(ev));
 	add_last(blocked, stream, 0);
 	if (!blocked->wakers || use == TIME_LOST) {
 		add(blocked, sleep);

@@ -67,6 +67,9 @@ void blocked_finish(struct blocked *blocked, const struct intervals *intervals);
 /* "read(3 = /data)", "" if the call is not known. For free(); NULL without memory. */
 char *blocked_call(const struct blocked *blocked, const struct blocked_row *row);
 
+/* The place of a stack with this number (0: none), in `places`; 0: not known. */
+uint32_t blocked_place_of(const struct blocked *blocked, uint32_t stack);
+
 /* "take (pool.c:40) <- worker", "" if it is not known. Lives as long as `blocked`. */
 const char *blocked_place(const struct blocked *blocked, const struct blocked_row *row);
 

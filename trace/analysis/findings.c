@@ -41,6 +41,7 @@ const char *const finding_number_names[NUMBERS] = {
 	[NUMBER_MOST_AT] = "most_at",	[NUMBER_MEAN] = "mean_ns",    [NUMBER_RUN] = "run_ns",
 	[NUMBER_WAIT] = "wait_ns",	[NUMBER_SLEEP] = "asleep_ns", [NUMBER_CPU] = "cpu",
 	[NUMBER_FUNCTION] = "function", [NUMBER_TAKER] = "taker_tid", [NUMBER_CALL] = "call_ns",
+	[NUMBER_PLACE] = "place_ns",
 };
 
 int64_t thread_use_sleep(const struct thread_use *use)
@@ -160,6 +161,7 @@ void findings_fini(struct findings *f)
 	blocked_fini(&f->blocked);
 	for (size_t i = 0; i < f->n; i++) {
 		free(f->list[i].call);
+		free(f->list[i].place);
 		free(f->list[i].lock);
 		free(f->list[i].irq);
 	}
@@ -290,7 +292,8 @@ static void take_stay(void *arg, uint32_t stream, enum time_use use, int64_t beg
 	struct findings *f = arg;
 
 	if (use == TIME_ASLEEP + OFF_CPU_IO || use == TIME_ASLEEP + OFF_CPU_UNINTERRUPTIBLE)
-		blocked_add(&f->blocked, f->state->intervals, stream, use, begin, end, NULL);
+		blocked_add(&f->blocked, f->state->intervals, stream, use, begin, end,
+			    f->state->ev);
 }
 
 static int take_state(struct findings *f, const struct intervals *intervals, uint32_t stream,
@@ -372,6 +375,7 @@ static void end_times(struct findings *f, const struct intervals *intervals)
 	for (size_t i = 0; i < f->source->trace.nstreams; i++)
 		if (f->times.threads[i].use != TIME_NONE)
 			f->state->threads[i].last = f->last;
+	f->state->ev = NULL;
 	thread_times_finish(&f->times, intervals);
 	for (size_t i = 0; i < f->source->trace.nstreams; i++) {
 		struct thread_use *use = &f->threads[i];
@@ -565,6 +569,7 @@ static int on_event(void *arg, const struct intervals *intervals, uint32_t strea
 	int err;
 
 	f->state->intervals = intervals;
+	f->state->ev = ev;
 	f->events += ev->clock == findings_clamp(f, ev->clock);
 	err = culprits_step(&f->culprits, intervals, stream, ev);
 	if (err)
@@ -674,6 +679,7 @@ int findings_begin(struct findings *f, const struct source *source, int64_t firs
 	if (err)
 		return err;
 	err = blocked_init(&f->blocked, source, false);
+	err = err ? err : blocked_add_places(&f->blocked);
 	if (err)
 		return err;
 	err = culprits_init(&f->culprits, source, first, last);

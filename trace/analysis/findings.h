@@ -85,6 +85,7 @@ enum finding_number {		   /* in ns, unless a comment gives another unit */
 		      NUMBER_TAKER,    /* tid of the thread that took the CPU most often, without a
 					  stream */
 		      NUMBER_CALL,     /* the part of `time` in `call` */
+		      NUMBER_PLACE,    /* the part of that in `place` */
 		      NUMBERS
 };
 extern const char *const finding_number_names[NUMBERS]; /* "time_ns" */
@@ -104,6 +105,7 @@ struct finding {
 	int64_t numbers[NUMBERS];
 	uint32_t has;	 /* bits of the numbers */
 	char *call;	 /* of an uninterruptible sleep: "fsync(3 = /data)"; NULL: not known */
+	char *place;	 /* where it slept longest in that call, or for the lock; NULL: not known */
 	char *lock;	 /* FINDING_OWNER: its name, or its address */
 	char *irq;	 /* FINDING_IRQ: the kind with the most time; NULL: not known */
 	uint32_t waiter; /* the same: stream of the longest wait */

@@ -24,15 +24,16 @@ struct owned { /* waits for a lock that one thread had when they began */
 	struct times times;	       /* of the owner during the waits */
 	struct sleep_call object;      /* of the longest wait, and its begin */
 	int64_t begin;
+	uint32_t place; /* the same, of blocked_place_of() */
 	struct sleep_call
 		call; /* in which the owner slept longest, of the last sleeps in the waits */
 	int64_t slept, slept_at;
 };
 
-/* The owner of the lock on which a thread falls asleep now, and the end of the sleep; -1: none, or
- * not known. Of a sleep that has no end in the trace nothing is known. */
+/* The owner of the lock on which a thread falls asleep now, and the stack of the sleep; -1: none,
+ * or not known. Of a sleep that has no end in the trace nothing is known. */
 static int64_t owner_of(const struct findings *f, const struct intervals *intervals,
-			uint32_t stream)
+			uint32_t stream, uint32_t *stack)
 {
 	const struct stream *s = &f->source->streams[stream];
 	struct event end;
@@ -41,6 +42,7 @@ static int64_t owner_of(const struct findings *f, const struct intervals *interv
 	if (event_decode(&end, s->at, stream_peek_end(s)) <= 0)
 		return -1;
 	tid = sleep_lock_owner(&end);
+	*stack = sleep_stack(&end);
 	return tid > 0 ? state_walk_find(&intervals->walk, stream, tid) : -1;
 }
 
@@ -48,16 +50,18 @@ void findings_begin_owned(struct findings *f, const struct intervals *intervals,
 			  const struct event *ev)
 {
 	struct thread_walk *w = &f->state->threads[stream];
+	uint32_t stack = 0;
 	int64_t owner;
 
 	w->owner = NO_STREAM;
 	if (!f->state->owners || sleep_call_of(ev).call == CALL_UNKNOWN)
 		return;
-	owner = owner_of(f, intervals, stream);
+	owner = owner_of(f, intervals, stream, &stack);
 	if (owner < 0)
 		return;
 	w->owner = (uint32_t)owner;
 	w->owned_since = findings_clamp(f, ev->clock);
+	w->owned_place = blocked_place_of(&f->blocked, stack);
 	w->owner_times = findings_times(f, w->owner, ev->clock);
 }
 
@@ -138,6 +142,7 @@ int findings_end_owned(struct findings *f, const struct intervals *intervals, ui
 		owned->most_at = end;
 		owned->object = wait->call;
 		owned->begin = w->owned_since;
+		owned->place = w->owned_place;
 	}
 	take_sleep(f, intervals, owned, w->owned_since, end);
 	return 0;
@@ -153,6 +158,11 @@ static int put_texts(const struct findings *f, struct finding *finding, const st
 					  &owners[owned->waiter], owned->begin, owned->most_at);
 	if (!finding->lock)
 		return -ENOMEM;
+	if (owned->place) {
+		finding->place = strdup(f->blocked.places[owned->place]);
+		if (!finding->place)
+			return -ENOMEM;
+	}
 	if (owned->slept <= 0 || owned->call.call == CALL_UNKNOWN)
 		return 0;
 	finding->call =

@@ -44,6 +44,7 @@ struct thread_walk {	     /* of one thread; each change of its state touches the
 	/* the present sleep on a lock with an owner: */
 	int64_t owned_since;
 	struct times owner_times; /* then */
+	uint32_t owned_place;	  /* of blocked_place_of() */
 
 	/* marks of --api pthread */
 	int64_t released; /* clock of the end of its last release */
@@ -73,6 +74,7 @@ struct findings_state { /* of the walk */
 	size_t nranks;
 	uint32_t *rank_of;		   /* index in ranks, of each process */
 	const struct intervals *intervals; /* of the walk */
+	const struct event *ev;		   /* the present one; NULL: the walk has ended */
 	uint32_t *pairs;	    /* indices of culprits.pairs, by the process of the victim */
 	int64_t *sums;		    /* ns, of each stream as a culprit; all 0 between two rules */
 	uint64_t words;		    /* of the recorder's command line, as a number; 0: not known */

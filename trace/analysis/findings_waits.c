@@ -262,22 +262,23 @@ int findings_of_waits(struct findings *f, const struct group *group)
 
 struct call_time { /* of sleeps in one call */
 	char *call;
-	int64_t ns;
+	const char *place; /* "" if it is not known */
+	int64_t ns, ns_there;
 };
 
 static int by_call(const void *pa, const void *pb)
 {
 	const struct call_time *a = pa, *b = pb;
 
-	return strcmp(a->call, b->call);
+	return strcmp(a->call, b->call) ? strcmp(a->call, b->call) : strcmp(a->place, b->place);
 }
 
 /* Puts the call into the finding in which the threads of a process slept longest (`only`: one of
- * them; NO_STREAM: all). */
+ * them; NO_STREAM: all), and the place with most of that time. */
 static int put_call(const struct findings *f, const struct group *group, uint32_t only,
 		    enum off_cpu why, struct finding *finding)
 {
-	struct call_time *calls = NULL, *added, *top = NULL;
+	struct call_time *calls = NULL, *added, *top = NULL, *place = NULL;
 	int err = -ENOMEM;
 	size_t n = 0;
 
@@ -291,7 +292,9 @@ static int put_call(const struct findings *f, const struct group *group, uint32_
 		added = ARRAY_ADD(calls, n);
 		if (!added)
 			goto out;
-		*added = (struct call_time){blocked_call(&f->blocked, row), row->stays.ns};
+		*added = (struct call_time){blocked_call(&f->blocked, row),
+					    blocked_place(&f->blocked, row), row->stays.ns,
+					    row->stays.ns};
 		if (!added->call)
 			goto out;
 	}
@@ -299,13 +302,26 @@ static int put_call(const struct findings *f, const struct group *group, uint32_
 	if (!n)
 		goto out;
 	qsort(calls, n, sizeof(*calls), by_call);
-	for (size_t i = 0, first = 0; i < n; i++) {
+	for (size_t i = 0, first = 0, there = 0; i < n; i++) {
 		if (strcmp(calls[i].call, calls[first].call) != 0)
 			first = i;
+		if (i && !by_call(&calls[there], &calls[i]))
+			calls[there].ns_there = clock_sum(calls[there].ns_there, calls[i].ns_there);
+		else
+			there = i;
 		if (i != first)
 			calls[first].ns = clock_sum(calls[first].ns, calls[i].ns);
 		if (!top || calls[first].ns > top->ns)
 			top = &calls[first];
+	}
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(calls[i].call, top->call) && *calls[i].place &&
+		    (!place || calls[i].ns_there > place->ns_there))
+			place = &calls[i];
+	if (place) {
+		finding->place = strdup(place->place);
+		err = finding->place ? 0 : -ENOMEM;
+		finding_put(finding, NUMBER_PLACE, place->ns_there);
 	}
 	finding->call = top->call;
 	top->call = NULL;

@@ -354,8 +354,8 @@ char *stack_line_place(const struct stack_line *line)
 
 		if (!text.size && (!user || in_c_library(frame, len)))
 			continue;
-		if (text.size && !user)
-			break; /* [cut] */
+		if (text.size && (!user || in_c_library(frame, len)))
+			break; /* [cut], or what starts a thread */
 		if (text.size) {
 			bytes_put(&text, " <- ", 4);
 			bytes_put(&text, frame, stack_frame_name(frame, len));

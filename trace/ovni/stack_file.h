@@ -78,8 +78,9 @@ bool stack_frame_is_user(const char *frame, size_t len);
 char *stack_line_text(const struct stack_line *line, unsigned most);
 
 /* Its innermost frame of user code outside of the C library, and the caller of that one:
- * "take (pool.c:40) <- worker"; "" without such a frame. The C library is known by its files, so
- * its functions in a static program count. For free(); NULL without memory. */
+ * "take (pool.c:40) <- worker", without that one if it is of the C library; "" without such a
+ * frame. The C library is known by its files, so its functions in a static program count. For
+ * free(); NULL without memory. */
 char *stack_line_place(const struct stack_line *line);
 
 /* Writes the used lines of a table into the trace `out_fd`, after those that are there, with `more`
