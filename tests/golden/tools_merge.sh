@@ -132,6 +132,46 @@ data = open(sys.argv[1] + "/stream.obs", "rb").read()
 marks = [struct.unpack("<qi", data[at + 12:at + 24]) for at in range(8, len(data)) if data[at:at + 4] == b"\x0bOM["]
 assert marks == [(1, 1), (2, 3), (6, 3), (5, 3), (9, 3), (7, 92)], marks
 END
+
+# Threads of the kernel's trace alone keep their priorities and the time of interrupts; those of both have the
+# program's marks.
+PRIO='ovni.mark={"90":{"title":"Priority","chan_type":"single","labels":{"61":"SCHED_OTHER\u0020nice\u00200","161":"SCHED_FIFO\u002040"}}}'
+make_trace "$T/pw" <<'END'
+thread h.1 1 1 ovni.mark={"90":{"title":"Phase","chan_type":"single","labels":{"1":"init"}}}
+1000 OHx i32:0 i32:-1 u64:0
+1100 OM= i64:1 i32:90
+9000 OHe
+END
+make_trace "$T/kw" <<END
+thread h 1 1 $PRIO ovni.require={"ovni":"1.1.0","kernel":"1.0.0"}
+900 KCI i32:0
+950 OHx i32:-1 i32:-1 u64:0
+960 OM= i64:61 i32:90
+9500 KCO u16:10 i32:0
+9600 KCI i32:0
+9600 OHe
+thread h 8 8 $PRIO bpf.session.irq=true
+1000 OHx i32:-1 i32:-1 u64:0
+1000 OHp u16:1 i32:0
+1100 OHw i32:-2
+1105 OHr
+1105 OM= i64:161 i32:90
+1300 OHp u16:1 i32:0
+1400 OHw i32:-2
+1400 OHr u32:77
+1500 OHe u32:20
+END
+merge --others "$T/pw" "$T/kw"
+[ $status = 0 ] || fail "priorities: status $status"
+"$B/bin/ovni-report" latency --by priority --csv "$T/o" 2>"$T/said" | cut -d , -f 1,7-9 >"$T/got"
+diff - "$T/got" <<'END' || fail "the priorities and waits of a merged trace"
+thread,run_time,waits,wait_time
+SCHED_FIFO 40,295,2,5
+priority unknown,8000,0,0
+END
+"$B/bin/ovni-report" why --csv "$T/o" 2>"$T/said" | grep -q '^8,8,8,,,running,,2,295,.*,97,$' || fail "the time of interrupts of a merged trace"
+"$B/bin/ovni-dump" "$T/o" 2>"$T/said" | grep 'thread.1 .* mark' >"$T/got"
+[ "$(grep -c 'type 90 to 1$' "$T/got")" = 1 ] && [ "$(wc -l <"$T/got")" = 1 ] || fail "the marks of a merged thread: $(cat "$T/got")"
 merge "$T/p" "$T/k"
 
 # A clock in a time namespace.
