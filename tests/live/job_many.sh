@@ -43,7 +43,7 @@ pid = os.fork()
 if not pid:  # the recording lasts as long as its members
     peer = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     peer.settimeout(60)
-    while peer.connect_ex(name) and leader.poll() is None:
+    while peer.connect_ex(name) and time.monotonic() < begin + 90:
         time.sleep(0.01)
     time.sleep(2.5)
     try:

@@ -115,6 +115,7 @@ int main(int argc, char **argv)
 E
 cat >forward.c <<'E'
 #include <mpi.h>
+#include <unistd.h>
 int main(int argc, char **argv)
 {
 	int me, n, x = 0;
@@ -133,6 +134,7 @@ int main(int argc, char **argv)
 	MPI_Barrier(MPI_COMM_WORLD);
 	for (int i = 0; argc > 1 && !me && i < 20 * (n - 1); i++)
 		MPI_Recv(&x, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	usleep(500000); /* until its variables have names, on a busy machine */
 	MPI_Finalize();
 	return 0;
 }
@@ -211,6 +213,7 @@ expect "a ring without a status" cmp forward.csv ring
 record_output many --api mpi-messages -- "${launch[@]}" -n 4 ./forward many
 "$B/bin/ovni-report" messages many >many.txt
 expect "several senders at once" grep -q '^[1-9][0-9]* receives\? from any source, without a status, while several' many.txt
+[ -s many.txt ] && [ "$(grep -c '^ ' many.txt)" = 4 ] || cat many.txt # of a busy machine
 expect "each message has its receive" [ "$("$B/bin/ovni-report" messages --csv many | awk -F, '$3 == 0 && $6 == 20' | wc -l)" = 3 ]
 
 # Without the calls it says so.

@@ -5,10 +5,12 @@
 # a clean chroot, where the programs record this machine and emulate (debian/tests); removed, which leaves nothing.
 # The chroots are made by mmdebstrap, once, in BUILD/package; without a network the test is skipped.
 # needs: root
+# PACKAGE=1 runs it.
 # long: fetches 400 MB, and builds all
 set -eu
 if [ "${1:-}" != inside ]; then
 	[ "$(id -u)" = 0 ] || { echo "needs root"; exit 77; }
+	[ "${PACKAGE:-}" ] || { echo "fetches 400 MB and builds all: PACKAGE=1 runs it"; exit 77; }
 	command -v mmdebstrap >/dev/null || { echo "no mmdebstrap"; exit 77; }
 	exec unshare -m "$0" inside # the mounts end with this process
 fi

@@ -72,8 +72,10 @@ int blocked_add_places(struct blocked *blocked)
 	int err = stack_table_load(&blocked->stacks, trace->fd, trace->path);
 	bool failed;
 
-	if (err)
+	if (err) {
+		stack_table_free(&blocked->stacks);
 		return err;
+	}
 	blocked->place_of = calloc(blocked->stacks.n + 1, sizeof(*blocked->place_of));
 	failed = !blocked->place_of || place_number(blocked, &numbers, strdup("")) == HASH_NONE;
 	for (size_t i = 0; i < blocked->stacks.n && !failed; i++) {

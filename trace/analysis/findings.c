@@ -679,9 +679,12 @@ int findings_begin(struct findings *f, const struct source *source, int64_t firs
 	if (err)
 		return err;
 	err = blocked_init(&f->blocked, source, false);
-	err = err ? err : blocked_add_places(&f->blocked);
 	if (err)
 		return err;
+	err = blocked_add_places(&f->blocked);
+	if (err == -ENOMEM)
+		return err;
+	f->damaged_stacks = err; /* after a message; the rest is still of use */
 	err = culprits_init(&f->culprits, source, first, last);
 	if (err)
 		return err;
@@ -724,6 +727,7 @@ int findings_read(struct findings *f, const struct source *source, int64_t first
 		goto out;
 	err = findings_end(f, &intervals);
 	err = err ? err : walked;
+	err = err || !f->damaged_stacks ? err : -EBADMSG;
 out:
 	intervals_fini(&intervals);
 	if (err == -ENOMEM)

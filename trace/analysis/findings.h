@@ -184,6 +184,7 @@ struct findings {
 	size_t n;
 	struct finding_path path;
 	bool complete; /* the list is made */
+	bool damaged_stacks; /* findings_read() returns -EBADMSG, and sleeps have no places */
 	uint64_t events;
 	struct cpu_steal *steal; /* empty: not known */
 	size_t nsteal;
