@@ -54,7 +54,7 @@ struct info {
 	struct wall_clock wall;
 	char *text;	 /* of doc; NULL if memory was missing */
 	bool no_memory;	 /* for a text in doc */
-	bool unreadable; /* stats.json */
+	bool unreadable; /* stats.json, or a file of a job */
 };
 
 #define TO(member) offsetof(struct options, member)
@@ -359,13 +359,16 @@ out:
 	recorded_stats_free(&stats);
 }
 
-/* The nodes of a job. A damaged file is reported, and makes the trace incomplete. */
+/* The nodes of a job. */
 static void put_job(struct info *info)
 {
 	struct json *node, *list;
 	struct job job;
 
-	if (!job_read(&job, info->source.trace.fd) && job.is) {
+	int err = job_read(&job, info->source.trace.fd);
+
+	info->unreadable |= err != 0; /* reported */
+	if (!err && job.is) {
 		node = json_put_object(info->doc, "job");
 		json_put_string(node, "key", job.key);
 		if (job.nodes_expected >= 0)

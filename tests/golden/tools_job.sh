@@ -35,6 +35,7 @@ all() { # STATUS PATTERN: the programs that judge a trace
 	judge "$1" "$2" "$B/bin/ovni-report" cpu damaged
 	rm -rf out
 	judge "$1" "$2" "$B/bin/ovni-emu" -o out damaged
+	! grep -q 'error: ' said || [ "$1" = 1 ] || fail "an error, and status $1"
 }
 damaged() { rm -rf damaged; cp -R whole damaged; }
 
@@ -66,7 +67,8 @@ done
 damaged && sed -i 's/"ranks":2/"ranks":1000001/' damaged/job.json # more are not listed
 judge 0 '' "$B/bin/ovni-check" damaged
 damaged && printf '{"state":"complete","threads":1,"members":[' >damaged/node/n2.json
-all 3 'a file of a node is damaged'
+all 3 'a file of a node is damaged (see ovni-info)'
+judge 1 'error: .*node/n2.json' "$B/bin/ovni-info" damaged
 damaged && python3 -c 'print("{\"members\":[" + "{\"rank\":1}," * 100000 + "{}]}")' >damaged/node/n2.json
 all 3 'node n2 is without a state'
 damaged && python3 -c 'print("[" * 100000)' >damaged/node/n2.json

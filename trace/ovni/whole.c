@@ -159,14 +159,22 @@ static bool has_stats(int dirfd, const char *path)
 	return !fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode);
 }
 
-/* The nodes and ranks that are missing. A damaged file is reported where it is read. */
+/* The nodes and ranks that are missing. A damaged file is a reason, too: ovni-info has its error.
+ */
 static void take_job(struct whole *w, int dirfd)
 {
 	char text[JOB_TEXT];
 	struct job job;
+	int err;
 
-	if (job_read(&job, dirfd))
-		snprintf(w->job, sizeof(w->job), "its " JOB_FILE " or a file of a node is damaged");
+	log_mute(true);
+	err = job_read(&job, dirfd);
+	log_mute(false);
+	if (err)
+		snprintf(w->job, sizeof(w->job), "%s",
+			 log_lacks_memory() ? "out of memory (for its " JOB_FILE ")"
+					    : "its " JOB_FILE
+					      " or a file of a node is damaged (see ovni-info)");
 	else
 		snprintf(w->job, sizeof(w->job), "%s", job_text(&job, text));
 	job_free(&job);
