@@ -32,13 +32,14 @@ struct side {
 	char letter;
 };
 
-static long rounds = 10000, warmup, cpu_a = -2, cpu_b = -2, mutexes;
+static long rounds = 10000, warmup, cpu_a = -2, cpu_b = -2, mutexes, rate;
 static int64_t started_ns, ended_ns, started_cpu_ns, ended_cpu_ns;
 
 static const struct knob knobs[] = {
 	{'n', &rounds, "rounds"},
 	{'w', &warmup, "rounds before the clock starts"},
 	{'m', &mutexes, "pass locks: 1"},
+	{'r', &rate, "rounds a second, 0: as many as there is time for"},
 	{'a', &cpu_a, "CPU of the first thread, -1: any, -2: the first one allowed"},
 	{'b', &cpu_b, "CPU of the second thread, -1: any, -2: as the first"},
 	{0, NULL, NULL},
@@ -78,10 +79,20 @@ static int64_t cpu_time_ns(void)
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
+/* Sleeps until it is time for round I. */
+static void keep_pace(int64_t start_ns, long i)
+{
+	const int64_t due = start_ns + (int64_t)i * 1000000 / (rate / 1000);
+	const struct timespec until = {due / 1000000000, due % 1000000000};
+
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+}
+
 static void *play(void *arg)
 {
 	const struct sched_param no_priority = {0};
 	const struct side *side = arg;
+	const int64_t start_ns = now_ns();
 	struct switches left;
 	long i;
 
@@ -95,6 +106,8 @@ static void *play(void *arg)
 			started_ns = now_ns();
 			started_cpu_ns = cpu_time_ns();
 		}
+		if (side->serves && rate && i % (rate / 1000) == 0)
+			keep_pace(start_ns, i);
 		if (side->serves)
 			pass_on(side);
 		await(side);
@@ -121,6 +134,8 @@ int main(int argc, char **argv)
 	workload_begin(argc, argv, knobs);
 	if (rounds < 1 || warmup < 0)
 		fail("-n takes 1 or more, -w takes 0 or more");
+	if (rate && rate < 1000)
+		fail("-r takes 0, or 1000 and more");
 	must(!pipe(there) && !pipe(back), "pipe");
 	a.in = back[0], a.out = there[1];
 	b.in = there[0], b.out = back[1];
