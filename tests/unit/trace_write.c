@@ -362,6 +362,38 @@ static void a_full_disk_leaves_whole_events_and_the_old_description(void **state
 	assert_int_equal(status, 0);
 }
 
+/* A jumbo event in a hole: its copy has the bytes, and needs no disk. */
+static void long_zeros_become_holes(void **state)
+{
+	const size_t size = (64u << 20) + 5;
+	struct json *meta = meta_of(7);
+	uint8_t *event = calloc(1, size);
+	struct stat st;
+	uint8_t last;
+	int fd;
+
+	(void)state;
+	assert_non_null(event);
+	event[0] = event[size - 1] = 1;
+	assert_int_equal(stream_create(kit_dir, "holes", meta), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(stream_append(kit_dir, "holes", event, size), 0);
+	fd = openat(kit_dir, "holes/stream.obs", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_size, STREAM_HEADER_SIZE + 2 * size);
+	assert_true(st.st_blocks * 512 <= 8 << 20);
+	assert_int_equal(pread(fd, event, size, (off_t)(STREAM_HEADER_SIZE + size)), size);
+	last = event[size - 1];
+	assert_int_equal(event[0], 1);
+	assert_int_equal(last, 1);
+	for (size_t i = 1; i < size - 1; i++)
+		last |= event[i];
+	assert_int_equal(last, 1);
+	close(fd);
+	free(event);
+	json_free(meta);
+}
+
 static void absent_members_are_not_written(void **state)
 {
 	struct json *meta = meta_of(6);
@@ -396,6 +428,7 @@ int main(void)
 		cmocka_unit_test(links_are_not_followed_with_openat2_and_without),
 		cmocka_unit_test(a_file_that_may_not_grow_is_cut_back),
 		cmocka_unit_test(a_full_disk_leaves_whole_events_and_the_old_description),
+		cmocka_unit_test(long_zeros_become_holes),
 		cmocka_unit_test(absent_members_are_not_written),
 	};
 	return cmocka_run_group_tests(tests, kit_open, kit_close);

@@ -7,13 +7,15 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "trace/base/files/beneath.h"
 #include "trace/ovni/stream.h"
 
-#define META_NEW STREAM_META ".new"
+#define META_NEW   STREAM_META ".new"
+#define HOLE_BYTES (1u << 20)
 
 int write_all(int fd, const void *data, size_t size)
 {
@@ -112,6 +114,26 @@ out:
 	return err;
 }
 
+/*
+ * Writes behind the `end` bytes of a file. Pieces that are zeros become holes: a damaged stream may
+ * have a jumbo event of 2 GiB that is a hole, and its copy needs no disk either.
+ */
+static int write_sparsely(int fd, off_t end, const uint8_t *data, size_t size)
+{
+	for (size_t n; size; data += n, size -= n, end += (off_t)n) {
+		int err = 0;
+
+		n = size < HOLE_BYTES ? size : HOLE_BYTES;
+		if (n < HOLE_BYTES || data[0] || memcmp(data, data + 1, n - 1) != 0)
+			err = write_all(fd, data, n);
+		else if (ftruncate(fd, end + (off_t)n) < 0)
+			err = -errno;
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
 static int append(int trace_fd, const char *name, int flags, const void *data, size_t size)
 {
 	struct stat st;
@@ -129,7 +151,7 @@ static int append(int trace_fd, const char *name, int flags, const void *data, s
 		err = -EPERM; /* another file is in its place */
 		goto out;
 	}
-	err = write_all(fd, data, size);
+	err = write_sparsely(fd, st.st_size, data, size);
 	if (err < 0)
 		(void)!ftruncate(fd, st.st_size); /* a failed disk may refuse this, too */
 out:
