@@ -21,7 +21,8 @@
 #define ANSWER_MAX  (2ull << 30) /* bytes that the parent accepts */
 #define READ_SIZE   (1u << 16)
 
-enum child_status { CHILD_DONE, CHILD_NO_MEMORY };
+/* No status with which a library, or a sanitizer, ends a program. */
+enum child_status { CHILD_DONE = 40, CHILD_NO_MEMORY };
 
 static void limit(int resource, rlim_t value)
 {
