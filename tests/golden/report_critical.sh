@@ -177,5 +177,22 @@ status=0; report critical lossy --csv >got || status=$?
 sed 1d got | cut -d , -f 1,2,8,9 | diff - <(printf '%s\n' 0,500,running, 500,2000,unknown,lost 2000,2400,running, \
 	2400,2500,unknown,lost 2500,2600,asleep,sleeping 2600,3000,running,) || fail "a lossy trace"
 
+# A damaged trace in which no thread, or one of two, must be chosen: one message, about the damage.
+make_trace damaged <<'E'
+thread n 1 1
+1000 OHx i32:0 i32:-1 u64:0
+2000 OHe
+thread n 2 2
+1000 OHx i32:1 i32:-1 u64:0
+2000 OHe
+E
+truncate -s -1 damaged/loom.n/proc.1/thread.1/stream.obs
+for threads in 2 0; do
+	[ $threads != 0 ] || sed -i 's/"thread"/"part"/' damaged/loom.n/proc.*/thread.*/stream.json
+	status=0; report critical damaged 2>said || status=$?
+	[ $status = 1 ] && [ "$(grep -c error: said)" = 1 ] && grep -q "stream ends inside an event" said ||
+		fail "a damaged trace with $threads threads: status $status, $(cat said)"
+done
+
 python3 -B "$S/tests/golden/report_critical.py" "$B/bin/ovni-report" "$T"
 python3 -B "$S/tests/golden/critical_linear.py" "$B/bin/ovni-report" "$T"

@@ -88,6 +88,8 @@ static int choose_thread(const struct report *report, uint32_t *stream)
 	}
 	if (report->filter->none)
 		return -EINVAL; /* after a warning */
+	if (report->damaged)
+		return -EINVAL; /* after a message */
 	if (!selected)
 		log_error("%s has no such thread", report->source->trace.path);
 	else
