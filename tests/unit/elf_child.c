@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* elf_child: each end of the child has its own error. */
+/* elf_child: the result for each way in which the child may end. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -58,7 +58,7 @@ static void only_an_answer_is_one(void **state)
 	assert_int_equal(run(answer_yes, 0, "yes"), 0);
 	assert_int_equal(run(lack_memory, 0, NULL), -ENOMEM);
 	assert_int_equal(run(crash, 0, NULL), -ENOEXEC);
-	/* a library that calls exit(), or a sanitizer that does */
+	/* a library or a sanitizer calls exit() */
 	assert_int_equal(run(exit_with, 0, NULL), -ENOEXEC);
 	assert_int_equal(run(exit_with, 1, NULL), -ENOEXEC);
 }

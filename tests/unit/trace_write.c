@@ -362,7 +362,7 @@ static void a_full_disk_leaves_whole_events_and_the_old_description(void **state
 	assert_int_equal(status, 0);
 }
 
-/* A jumbo event in a hole: its copy has the bytes, and needs no disk. */
+/* An event of 64 MiB of zeros is written with all its bytes, and takes almost no disk space. */
 static void long_zeros_become_holes(void **state)
 {
 	const size_t size = (64u << 20) + 5;

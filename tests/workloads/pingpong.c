@@ -79,7 +79,7 @@ static int64_t cpu_time_ns(void)
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-/* Sleeps until it is time for round I. */
+/* Sleeps until round `i` is due. */
 static void keep_pace(int64_t start_ns, long i)
 {
 	const int64_t due = start_ns + (int64_t)i * 1000000 / (rate / 1000);
@@ -134,8 +134,8 @@ int main(int argc, char **argv)
 	workload_begin(argc, argv, knobs);
 	if (rounds < 1 || warmup < 0)
 		fail("-n takes 1 or more, -w takes 0 or more");
-	if (rate && rate < 1000)
-		fail("-r takes 0, or 1000 and more");
+	if (rate < 0 || rate % 1000)
+		fail("-r takes a multiple of 1000");
 	must(!pipe(there) && !pipe(back), "pipe");
 	a.in = back[0], a.out = there[1];
 	b.in = there[0], b.out = back[1];

@@ -115,8 +115,9 @@ out:
 }
 
 /*
- * Writes behind the `end` bytes of a file. Pieces that are zeros become holes: a damaged stream may
- * have a jumbo event of 2 GiB that is a hole, and its copy needs no disk either.
+ * Appends to a file of `end` bytes, without disk space for pieces of zeros. A damaged stream may
+ * have jumbo events of 2 GiB that take no space; a copy of them takes none, too. Returns 0 or
+ * -errno.
  */
 static int write_sparsely(int fd, off_t end, const uint8_t *data, size_t size)
 {

@@ -21,7 +21,7 @@
 #define ANSWER_MAX  (2ull << 30) /* bytes that the parent accepts */
 #define READ_SIZE   (1u << 16)
 
-/* No status with which a library, or a sanitizer, ends a program. */
+/* Exit status of the child. Libraries and sanitizers call exit() with 0 and 1. */
 enum child_status { CHILD_DONE = 40, CHILD_NO_MEMORY };
 
 static void limit(int resource, rlim_t value)
