@@ -310,8 +310,13 @@ def damage(kind, path):
             move(path, pick(streams))
             names.append("move")
         elif how == 4 and kind in ("trace", "whole"):
-            line = b"%d %s %s 0 0\n" % (pick((0, 1, 2**63)), pick((b"n", b"node", b"\x1b[2J", b"h" * 3000)),
-                                        pick((b"0", b"1e308", b"-9.3e18", b"nan", b"9223372036854775807", b"x", b"")))
+            line = b"%d %s %s 0 0" % (pick((0, 1, 2**63)), pick((b"n", b"node", b"\x1b[2J", b"h" * 3000)),
+                                      pick((b"0", b"1e308", b"-9.3e18", b"nan", b"9223372036854775807", b"x", b"")))
+            clocks = (b"0", b"-1", b"7", b"2000", b"600000000007", b"-9223372036854775808", b"9223372036854775807",
+                      b"9223372036854775808", b"1e3", b"nan")
+            for _ in range(pick((0, 0, 3, 4, 4, 4, 4, 5))):
+                line += b" " + pick(clocks)
+            line += b"\n"
             store(path + "/clock-offsets.txt", pick((OFFSETS, b"", b"\0")) + line * pick((1, 2, 1000)))
             names.append("offsets")
         elif file.endswith(".json") and random.randrange(6):
