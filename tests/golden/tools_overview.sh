@@ -75,6 +75,31 @@ assert threads[11]["run_ns"] == 700 * 10**6 and threads[20]["asleep_ns"] == 650 
 assert [c["idle_ns"] for c in doc["cpus"]] == [50 * 10**6, 10**9], doc["cpus"]
 END
 
+# A damaged stream, or damaged stacks: the part before the damage, which is never called complete.
+damaged() { # WHAT ERROR
+	local status=0
+	"$B/bin/ovni-report" damaged >got 2>err || status=$?
+	[ $status = 1 ] || fail "$1: status $status"
+	if [ "$(grep -c "error: .*$2" err)" != 1 ] || [ "$(wc -l <err)" != 1 ]; then
+		cat err
+		fail "$1: not this error alone"
+	fi
+	if ! grep -q '^  INCOMPLETE: damaged' got || grep -q 'nothing lost' got; then
+		cat got
+		fail "$1 looks complete"
+	fi
+	! "$B/bin/ovni-report" damaged --json >got 2>err || fail "$1: the JSON succeeded"
+	python3 -c 'import json; doc = json.load(open("got")); assert doc["complete"] is False and doc["threads"]' ||
+		fail "$1: the JSON looks complete"
+}
+cp -r "it's" damaged
+printf '\0OHr\0\0\0\0\0\0\0\0' >>damaged/loom.n/proc.20/thread.20/stream.obs
+damaged "a stream" "clock goes backwards"
+rm -r damaged
+cp -r "it's" damaged
+echo nothing >damaged/stacks
+damaged "the stacks" "no file of stacks"
+
 # Where only some threads are recorded, idle time is not known: no CPU is called busy, or idle, for
 # it. The recorder says so; of older ones it shows in CPUs that were never idle.
 some() { # KEY IDLE_OF_CPU_1

@@ -188,7 +188,7 @@ int overview_print_json(const struct overview *o, struct printer *out)
 	json_put_int(doc, "events", (int64_t)o->findings.events);
 	json_put_int(doc, "lost", (int64_t)(w->lost + w->records));
 	json_put_int(doc, "repairs", (int64_t)o->repairs);
-	json_put_bool(doc, "complete", whole_is(w));
+	json_put_bool(doc, "complete", whole_is(w) && !o->damaged);
 	put_cpus(doc, o);
 	put_threads(doc, o, order);
 	put_findings(doc, o);
