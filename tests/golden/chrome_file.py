@@ -78,10 +78,11 @@ def is_of(thread):
     return (int(thread["tid"]), thread["name"] + " (tid %s)" % thread["tid"] if odd else thread["name"] or thread["tid"])
 
 
-states = same("states", [(owners[track], name, begin, end, args.get("reason", ""), args.get("ended_by", ""), str(args.get("cpu", "")), args.get("call", ""))
+states = same("states", [(owners[track], name, begin, end, args.get("reason", ""), args.get("ended_by", ""), str(args.get("cpu", "")), args.get("call", ""),
+                          str(args.get("lock_owner_tid", "")))
                          for kind, track, name, begin, end, args, _ in slices if kind == "state"],
               [(is_of(threads[int(r["thread"])]), r["state"], int(r["begin_ns"]), int(r["end_ns"]), r["reason"] if r["state"] != "running" else "",
-                r["ended_by"], r["cpu"], r["call"]) for r in table("intervals")])
+                r["ended_by"], r["cpu"], r["call"], r["lock_owner_tid"]) for r in table("intervals")])
 cpus = {(r["loom"], r["cpu"]): r["os_number"] or r["cpu"] for r in table("cpus")}
 runs = same("runs", [(names["process_name", track[0], 0], names["thread_name", *track], args["tid"], name, begin, end)
                      for kind, track, name, begin, end, args, _ in slices if kind == "run"],

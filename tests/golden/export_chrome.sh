@@ -64,6 +64,9 @@ thread n 1 1 bpf.session.machine="x86_64" bpf.fds=[{"fd":3,"name":"/a\"\u001b","
 END
 agree '4 states, 2 runs, 0 calls, 1 wake-ups agree with the tables' 0 calls
 grep -q '"reason":"sleeping","call":"read(3 = /a\\"\\\\x1b)"}' t.json || fail "the system call of a sleep"
+make details <"$S/tests/golden/export_details.txt"
+agree '12 states, 6 runs, 0 calls, 2 wake-ups agree with the tables' 0 details
+grep -q '"call":"futex","lock_owner_tid":2}' t.json || fail "the owner of a lock"
 names=(syn-random-06 syn-kernel-switches syn-nodes-tampi-mpi-nosv-random syn-fail-meta-string-tid)
 [ -z "${LONG:-}" ] || mapfile -t names < <(cd "$CONFORMANCE/emu" && ls | awk 'NR % 4 == 0')
 for name in "${names[@]}"; do

@@ -24,7 +24,7 @@ done
 "$B/bin/ovni-export" --perfetto --from 2050 --to 4460 -o part trace 2>said || [ $? = 3 ] || { cat said; exit 1; }
 # the details of --why=lock, stack and irq, below their threads
 python3 "$S/tests/golden/tools_make.py" details <"$S/tests/golden/export_details.txt" || exit 1
-printf 'ovni-bpf stacks 1\n7\tfutex_wait+0x1;do_futex+0x2\n8\t=7\n' >details/stacks
+printf 'ovni-bpf stacks 1\n7\tfutex_wait+0x1;do_futex+0x2\n8\t=7;take@pool.so+0x1a@pool.c:40\n' >details/stacks
 "$B/bin/ovni-export" --perfetto -o details.file details 2>said || { cat said; exit 1; }
 for file in part details.file syn-* suite-*; do
 	node "$S/tests/golden/perfetto_query.mjs" "$engine" "$file" \
@@ -41,10 +41,23 @@ node "$S/tests/golden/perfetto_query.mjs" "$engine" details.file "include perfet
 cat >wanted <<'END'
 =1|interrupts|1000|1000|300|null|null|null
 =1|sleep|2000|3000|null|owner|2|futex_wait <- do_futex
-=2|sleep|3000|1000|null|null|null|futex_wait <- do_futex
+=2|sleep|3000|1000|null|null|null|take
 =1|sleep|6000|1000|null|not in the trace|99|null
 =1|interrupts|7100|900|50|null|null|null
 =1|interrupts|8100|1900|1024|null|null|null
+END
+cmp -s answer wanted || { cat answer said; exit 1; }
+# the call stack of each sleep, the innermost frame first
+node "$S/tests/golden/perfetto_query.mjs" "$engine" details.file "with recursive f(slice, depth, callsite) as (
+	select slice_id, 0, callsite_id from __intrinsic_track_event_callstacks union all
+	select slice, f.depth + 1, parent_id from f join stack_profile_callsite c on c.id = callsite where parent_id is not null)
+	select s.ts, s.name, group_concat(frame.name || '@' || mapping.name || '+' || frame.rel_pc, ' ') from
+	(select * from f order by slice, depth) f join slice s on s.id = slice join stack_profile_callsite c on c.id = callsite
+	join stack_profile_frame frame on frame.id = frame_id join stack_profile_mapping mapping on mapping.id = frame.mapping group by s.id" 2>said |
+	grep ^= | tr '\t' '|' >answer
+cat >wanted <<'END'
+=2000|sleep|futex_wait@/[kernel]+1 do_futex@/[kernel]+2
+=3000|sleep|futex_wait@/[kernel]+1 do_futex@/[kernel]+2 take@/pool.so+26
 END
 cmp -s answer wanted || { cat answer said; exit 1; }
 

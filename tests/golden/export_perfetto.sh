@@ -59,9 +59,11 @@ PYTHON
 
 # What --why=lock, stack and irq record, as slices of the sleeps and the runs. A damaged file of stacks costs the stacks alone.
 python3 "$S/tests/golden/tools_make.py" details <"$S/tests/golden/export_details.txt"
-printf 'ovni-bpf stacks 1\n7\tfutex_wait+0x1;do_futex+0x2\n8\t=7\n' >details/stacks
+printf '%s\n' 'ovni-bpf stacks 1' $'7\tfutex_wait+0x1;do_futex+0x2' $'8\t=7;take@pool+v2.so+0x1a@pool.c:40;[prog+0x1149]@0fb7;[cut]' >details/stacks
 export_ 0 details
 reader details.pftrace details "$B/bin"
+export_ 0 --from 2500 --to 3500 -o details-piece details
+reader --check details-piece
 cp -r details torn
 printf 'no stacks\n' >torn/stacks
 export_ 1 torn
@@ -79,7 +81,14 @@ owner = {"lock_owner": "owner", "lock_owner_tid": 2}
 rest = [(sleeps[0], 6000, 7000, {"lock_owner": "not in the trace", "lock_owner_tid": 99})]
 irqs = [(runs, 1000, 2000, {"ns": 300}), (runs, 7100, 8000, {"ns": 50}), (runs, 8100, 10000, {"ns": 1024})]
 stack = {"stack": "futex_wait <- do_futex"}
-assert told("details.pftrace") == sorted(irqs + rest + [(sleeps[0], 2000, 5000, {**owner, **stack}), (sleeps[1], 3000, 4000, stack)]), told("details.pftrace")
+user = {"stack": "take <- [prog+0x1149]"}
+assert told("details.pftrace") == sorted(irqs + rest + [(sleeps[0], 2000, 5000, {**owner, **stack}), (sleeps[1], 3000, 4000, user)]), told("details.pftrace")
+# the same as call stacks; one is shown in the part in which its sleep ends, from the begin of the part on
+kernel = [("do_futex", "[kernel]", 2), ("futex_wait", "[kernel]", 1)]
+outer = [("[cut]", "[kernel]", 0), ("[prog+0x1149]", "prog", 0x1149), ("take", "pool+v2.so", 0x1a)]
+stacks = {(0, 1, 2000): kernel, (0, 2, 3000): outer + kernel}
+assert File("details.pftrace").stacks == stacks, File("details.pftrace").stacks
+assert File("torn.pftrace").stacks == {} and set(File("details-piece").stacks) <= {(0, 1, 2500), (0, 2, 3000)}, File("details-piece").stacks
 assert told("torn.pftrace") == sorted(irqs + rest + [(sleeps[0], 2000, 5000, owner)]), told("torn.pftrace")
 PYTHON
 

@@ -29,7 +29,7 @@ def ask(name):
     found = [text for key, text in questions.items() if key.rstrip("0123456789") == name]
     rows = []
     for text in found:
-        *before, question = [part for part in text.split(";") if part.strip()]
+        *before, question = [part for part in text.split(";\n") if part.strip()]
         for statement in before:
             db.execute(statement)
         rows.append([dict(row) for row in db.execute(question)])
@@ -66,7 +66,7 @@ same("run time", [(r["tid"], r["name"], r["run_ns"], r["runs"]) for r in runs],
      [(int(r["tid"]), r["name"], int(r["run_time"]), int(r["runs"])) for r in latency if r["runs"] != "0"])
 same("waits", [(r["tid"], r["waits"], r["wait_ns"], r["longest_ns"]) for r in waits],
      [(int(r["tid"]), int(r["waits"]), int(r["wait_time"]), int(r["wait_max"])) for r in latency if r["waits"] != "0"])
-states, calls = ask("why")
+states, calls, irqs = ask("why")
 times = collections.Counter()  # a reason has a row for each system call
 for row in report("why"):
     times[int(row["tid"]), row["state"], row["reason"]] += int(row["time"])
@@ -75,8 +75,42 @@ for row in states:
 if any(times.values()):
     wrong.append("states: %s" % {key: ns for key, ns in times.items() if ns})
 print("states: %d rows" % len(states))
-same("system calls", [(r["tid"], r["reason"], r["call"], r["times"], r["ns"], r["longest_ns"]) for r in calls if r["ns"]],
-     [(int(r["tid"]), r["reason"], r["call"], int(r["times"]), int(r["time"]), int(r["max"])) for r in report("why") if r["state"] == "asleep"])
+
+
+def together(rows):
+    """Times, sum and longest by key: the report has a row for each place in user code, too."""
+    sums = {}
+    for *key, times, ns, longest in rows:
+        before = sums.get(tuple(key), (0, 0, 0))
+        sums[tuple(key)] = (before[0] + times, before[1] + ns, max(before[2], longest))
+    return [(*key, *row) for key, row in sums.items()]
+
+
+same("system calls", together((r["tid"], r["reason"], r["call"], r["times"], r["ns"], r["longest_ns"]) for r in calls if r["ns"]),
+     together((int(r["tid"]), r["reason"], r["call"], int(r["times"]), int(r["time"]), int(r["max"]))
+              for r in report("why") if r["state"] == "asleep"))
+same("interrupts", [(r["tid"], r["ns"]) for r in irqs if r["ns"]],
+     [(int(r["tid"]), int(r["interrupts"])) for r in report("why") if r["interrupts"] not in ("", "0")])
+paths = collections.Counter()  # stacks with the same functions are one line
+for row in ask("stacks")[0]:
+    paths[row["tid"], row["path"]] += row["ns"]
+folded = subprocess.run([bin_dir + "/ovni-report", "stacks", *options, trace], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                        check=False).stdout.decode()
+lines = [re.fullmatch(r".*\((\d+)\);(.*) (\d+)", line.replace("_[k]", "")) for line in folded.splitlines()]
+same("stacks", [(*key, ns // 1000) for key, ns in paths.items() if ns >= 1000],
+     [(int(line[1]), line[2], int(line[3])) for line in lines if line[2] != "[no stack]"])
+# each owner is that of locks: its share of the waits on an object
+owners = collections.Counter()
+for row in ask("locks")[0]:
+    owners[row["lock_owner_tid"]] += row["ns"]
+shown = collections.Counter()
+for row in report("locks"):
+    if row["owner"]:
+        shown[int(row["owner"])] += int(row["total"]) * float(row["owner_percent"]) / 100
+for tid, ns in shown.items():  # the first owner of each object; the tables have all
+    if owners[tid] < ns * 0.99999 - 1:
+        wrong.append("owner %d: %d ns in the tables, %d in the report" % (tid, owners[tid], ns))
+print("owners: %d" % len(owners))
 longest = sorted((int(r["wait"]) for r in report("timehist") if r["wait"]), reverse=True)[:10]
 same("longest waits", [r["duration_ns"] for r in ask("timehist")[0]], longest)
 same("wakers", [(r["waker_tid"], r["tid"], r["times"], r["longest_ns"]) for r in ask("wake")[0]],

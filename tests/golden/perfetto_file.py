@@ -97,6 +97,7 @@ class File:
         self.counters = collections.defaultdict(list)  # (machine, tid, name): (clock, value)
         self.instants = []                          # (machine, tid, name, clock)
         self.lost, self.packets = set(), 0
+        self.stacks = {}                            # (machine, tid, begin of a slice): [(function, file, address)], the outermost first
         self.sequences = {}
         self.open = collections.defaultdict(list)
         data, at = open(path, "rb").read(), 0
@@ -129,7 +130,7 @@ class File:
         flags = one(p, 13, 0)
         if flags & 1:
             need(sequence not in self.sequences, "sequence", sequence, "begins twice")
-            self.sequences[sequence] = {"machine": machine, "names": {}, "symbols": {}, "clock": None, "track": None}
+            self.sequences[sequence] = {"machine": machine, "names": {}, "symbols": {}, "stacks": {}, "clock": None, "track": None}
         state = self.sequences.get(sequence)
         need(state, "sequence", sequence, "has not begun")
         need(state["machine"] == machine, "sequence", sequence, "is of two machines")
@@ -151,10 +152,23 @@ class File:
         for symbol in map(fields, fields(one(p, 12))[26] if one(p, 12) else []):
             need(flags & 2 and one(symbol, 1) not in state["symbols"], "a symbol twice, or without its sequence")
             state["symbols"][one(symbol, 1)] = text(one(symbol, 2))
+        self.interned_stacks(p, flags, state["stacks"])
         if one(p, 1):
             self.bundle(fields(one(p, 1)), machine, state["symbols"])
         if one(p, 11) is not None:
             self.event(p, fields(one(p, 11)), state)
+
+    def interned_stacks(self, p, flags, known):
+        """Names of functions, frames, stacks, paths and files, by kind and number."""
+        data = fields(one(p, 12)) if one(p, 12) else {}
+        for kind in (5, 6, 7, 17, 19):
+            for entry in map(fields, data[kind] if kind in data else []):
+                need(flags & 2 and (kind, one(entry, 1)) not in known, "a part of a stack twice, or without its sequence")
+                known[kind, one(entry, 1)] = entry
+
+    def stack(self, number, known):
+        frames = [known[6, frame] for frame in known[7, number][2]]
+        return [(text(one(known[5, one(f, 2)], 2)), text(one(known[17, one(known[19, one(f, 3)], 7)], 2)), one(f, 4, 0)) for f in frames]
 
     def snapshot(self, p, state):
         if not one(p, 6):
@@ -258,6 +272,8 @@ class File:
             if any(name == outer[0] for outer in self.open[uuid]):
                 notes["inner"] = 1
             self.open[uuid].append((name, clock, notes))
+            if one(event, 56):
+                self.stacks[(*self.place(uuid)[:2], clock)] = self.stack(one(event, 56), state["stacks"])
         elif one(event, 9) == 2:
             need(self.open[uuid], "an end without a begin")
             name, begin, before = self.open[uuid].pop()

@@ -22,6 +22,15 @@ agree() { # TRACE: with losses, too
 "$B/bin/ovni-bpf" -q -b 4K -o lossy -- "$WORKLOADS/storm" -n 8 -l 200 >lossy.log 2>&1
 expect "a recording with losses: $(cat lossy.log)" [ -d lossy ]
 agree lossy
+"$B/bin/ovni-bpf" -q --why=call,lock,irq,prio,stack -o details -- "$WORKLOADS/named_locks" >details.log 2>&1
+expect "a recording with all details: $(cat details.log)" [ -d details ]
+agree details
+expect "owners, stacks and interrupts" python3 - <<'E'
+import sqlite3
+db = sqlite3.connect("details.sqlite")
+for question in ("FROM intervals WHERE lock_owner IS NOT NULL", "FROM stacks WHERE function LIKE 'futex%'", "FROM interrupts"):
+    assert db.execute("SELECT count(*) " + question).fetchone()[0], question
+E
 record calls command -u "$WORKLOADS/calls:leaf,recurse,branch" -- calls -m 8 -n 2 -d 3
 agree calls
 # the main process calls recurse(recurse(leaf)) and branch(leaf leaf), its child twice recurse(recurse(recurse(leaf)))

@@ -129,15 +129,16 @@ struct slice {
 	bool apart;
 	/* arguments: texts, unless they are empty; a number, unless it is CELL_UNKNOWN */
 	const char *text_key, *text, *call, *number_key;
-	int64_t number;
+	int64_t number, owner_tid; /* owner_tid: 0: none */
 };
 
 static void put_arguments(struct chrome *c, const struct slice *s)
 {
 	bool text = s->text_key && s->text && *s->text, call = s->call && *s->call;
 	bool number = s->number_key && s->number != CELL_UNKNOWN;
+	bool owner = s->owner_tid > 0;
 
-	if (!text && !call && !number)
+	if (!text && !call && !number && !owner)
 		return;
 	printer_text(&c->out, ",\"args\":{");
 	if (text)
@@ -149,6 +150,9 @@ static void put_arguments(struct chrome *c, const struct slice *s)
 	if (number)
 		printer_format(&c->out, "%s\"%s\":%" PRId64, text || call ? "," : "", s->number_key,
 			       s->number);
+	if (owner)
+		printer_format(&c->out, "%s\"lock_owner_tid\":%" PRId64,
+			       text || call || number ? "," : "", s->owner_tid);
 	printer_text(&c->out, "}");
 }
 
@@ -251,6 +255,7 @@ static int put_interval(struct chrome *c, const union cell *row)
 		.call = row[INTERVAL_CALL].text,
 		.number_key = "cpu",
 		.number = cpu,
+		.owner_tid = row[INTERVAL_LOCK_OWNER_TID].number, /* CELL_UNKNOWN is negative */
 	};
 
 	put_slice(c, &state);

@@ -30,7 +30,6 @@
 #define LARGE	     100000000	 /* bytes: browsers take long for more */
 #define KERNEL_OTHER "5.11" /* of traces that do not say it: what a state means follows from it */
 #define KTHREADD     2
-#define FRAMES_MOST  24 /* of the text of a stack */
 
 struct exported_thread { /* of a stream */
 	uint32_t part;	 /* in whose process tree it is */
@@ -676,30 +675,21 @@ static void take_details(struct exporter *x, const struct intervals *intervals, 
 			 const struct event *ev)
 {
 	const struct thread_time *t = &x->times.threads[stream];
-	int64_t irq_ns = interval_irq_ns(ev), owner_tid = sleep_lock_owner(ev), owner = -1;
-	const struct stack_line *line = stack_table_find(&x->stacks, sleep_stack(ev));
-	char *stack = NULL;
+	const struct stack_line *stack = stack_table_find(&x->stacks, sleep_stack(ev));
+	int64_t owner_tid = sleep_lock_owner(ev), owner = -1, from, to;
+	int64_t irq_ns = thread_times_interrupts(&x->times, intervals, stream, ev, &from, &to);
 
-	if (irq_ns > 0 && ev->value == 'e')
-		perfetto_slices_interrupts(&x->slices, stream,
-					   intervals->threads[stream].interval.start, ev->clock,
-					   irq_ns);
-	else if (irq_ns > 0)
-		perfetto_slices_interrupts(&x->slices, stream, t->run_from, t->run_to, irq_ns);
-	if ((owner_tid <= 0 && !line) || t->use < TIME_ASLEEP || t->use >= TIME_LOST)
+	if (irq_ns > 0)
+		perfetto_slices_interrupts(&x->slices, stream, from, to, irq_ns);
+	if ((owner_tid <= 0 && !stack) || t->use < TIME_ASLEEP || t->use >= TIME_LOST)
 		return;
 	if (owner_tid > 0)
 		owner = state_walk_find(&intervals->walk, stream, owner_tid);
-	if (line) {
-		stack = stack_line_text(line, FRAMES_MOST);
-		x->slices.lack |= !stack;
-	}
 	perfetto_slices_sleep(&x->slices, stream, t->since, ev->clock,
 			      owner >= 0      ? x->subjects.threads[owner].name
 			      : owner_tid > 0 ? "not in the trace"
 					      : NULL,
 			      owner_tid, stack);
-	free(stack);
 }
 
 /* A part of a run: the ones on the virtual CPU are no scheduling. */

@@ -17,6 +17,7 @@ enum event_field {
 	EVENT_TRACK = 11,
 	EVENT_NAME = 23,
 	EVENT_VALUE = 30,
+	EVENT_STACK = 56,
 };
 enum event_type { EVENT_BEGIN = 1, EVENT_END = 2, EVENT_INSTANT = 3, EVENT_COUNTER = 4 };
 enum track_field {
@@ -26,6 +27,8 @@ enum track_field {
 	TRACK_PARENT = 5,
 	TRACK_COUNTER = 8,
 };
+
+#define STACK_TEXT_MOST 24 /* frames of the text of a stack */
 
 /* In place of a type of marks: tracks that the exporter adds. */
 #define TYPE_OURS INT32_MIN
@@ -170,18 +173,42 @@ static uint32_t intern(struct perfetto_slices *s, const struct slice_track *trac
 	return *at;
 }
 
+/* The number of a stack for events of a track; 0: it has none. */
+static uint32_t intern_stack(struct perfetto_slices *s, struct slice_track *track, int64_t clock,
+			     const struct stack_line *stack)
+{
+	struct bytes *b = &s->file->packet;
+	uint32_t number;
+
+	if (!stack)
+		return 0;
+	if (track->part != s->part)
+		start_sequence(s, track, clock);
+	number = perfetto_stacks_put(&s->stacks, b, track->sequence, stack);
+	s->lack |= !number;
+	if (b->size) {
+		pb_uint(b, PACKET_FLAGS, FLAG_NEEDED);
+		perfetto_file_put(s->file, track->sequence,
+				  machine(s, s->subjects->threads[track->stream].loom));
+	}
+	return number;
+}
+
 static void put_begin(struct perfetto_slices *s, struct slice_track *track, int64_t clock,
-		      const struct slice_value *value)
+		      const struct slice_value *value, const struct stack_line *stack)
 {
 	struct bytes *b = &s->file->packet;
 	char number[24];
-	uint32_t id = 0;
+	uint32_t id = 0, stack_id;
 	bool fresh = false;
 	size_t event, names;
 
 	if (!s->open)
 		return;
+	stack_id = intern_stack(s, track, clock, stack);
 	event = begin_event(s, track, clock, EVENT_BEGIN);
+	if (stack_id)
+		pb_uint(b, EVENT_STACK, stack_id);
 	if (value->label) {
 		id = intern(s, track, value->label, &fresh);
 		pb_uint(b, EVENT_NAME_ID, id);
@@ -370,7 +397,7 @@ void perfetto_slices_push(struct perfetto_slices *s, struct slice_track *track, 
 	}
 	track->open = open;
 	open[track->depth] = (struct slice_value){value, label};
-	put_begin(s, track, clock, &open[track->depth]);
+	put_begin(s, track, clock, &open[track->depth], NULL);
 	if (s->ahead.stream == track->stream && s->ahead.clock == clock)
 		for (uint32_t i = 0; i < s->ahead.n; i++)
 			add_note(s, track, &s->ahead.notes[i], track->depth);
@@ -450,10 +477,10 @@ void perfetto_slices_renamed(struct perfetto_slices *s, uint32_t stream, int64_t
 	end_event(s, track, event);
 }
 
-/* A whole slice on a track of ours, with `n` notes. */
+/* A whole slice on a track of ours, with `n` notes, and a stack or NULL. */
 static void put_ours(struct perfetto_slices *s, uint32_t stream, enum our_channel channel,
 		     int64_t from, int64_t to, const char *label, const struct slice_note *notes,
-		     unsigned n)
+		     unsigned n, const struct stack_line *stack)
 {
 	const struct slice_value value = {.label = label};
 	struct slice_track *track;
@@ -465,7 +492,7 @@ static void put_ours(struct perfetto_slices *s, uint32_t stream, enum our_channe
 	track = perfetto_slices_track(s, stream, TYPE_OURS, channel);
 	if (!track)
 		return;
-	put_begin(s, track, from, &value);
+	put_begin(s, track, from, &value, stack);
 	for (unsigned i = 0; i < n; i++)
 		add_note(s, track, &notes[i], 0);
 	end_slice(s, track, 0, to, true);
@@ -473,7 +500,7 @@ static void put_ours(struct perfetto_slices *s, uint32_t stream, enum our_channe
 
 void perfetto_slices_unknown(struct perfetto_slices *s, uint32_t stream, int64_t from, int64_t to)
 {
-	put_ours(s, stream, OUR_UNKNOWN, from, to, our_names[OUR_UNKNOWN], NULL, 0);
+	put_ours(s, stream, OUR_UNKNOWN, from, to, our_names[OUR_UNKNOWN], NULL, 0, NULL);
 }
 
 void perfetto_slices_state(struct perfetto_slices *s, uint32_t stream, int64_t from, int64_t to,
@@ -481,13 +508,14 @@ void perfetto_slices_state(struct perfetto_slices *s, uint32_t stream, int64_t f
 {
 	const struct slice_note note = {.name = "reason", .value.label = reason};
 
-	put_ours(s, stream, OUR_STATE, from, to, state, &note, *reason ? 1 : 0);
+	put_ours(s, stream, OUR_STATE, from, to, state, &note, *reason ? 1 : 0, NULL);
 }
 
 void perfetto_slices_sleep(struct perfetto_slices *s, uint32_t stream, int64_t from, int64_t to,
-			   const char *owner, int64_t owner_tid, const char *stack)
+			   const char *owner, int64_t owner_tid, const struct stack_line *stack)
 {
 	struct slice_note notes[3];
+	char *text = NULL;
 	unsigned n = 0;
 
 	if (owner) {
@@ -495,10 +523,15 @@ void perfetto_slices_sleep(struct perfetto_slices *s, uint32_t stream, int64_t f
 		notes[n++] =
 			(struct slice_note){.name = "lock_owner_tid", .value.value = owner_tid};
 	}
-	if (stack)
-		notes[n++] = (struct slice_note){.name = "stack", .value.label = stack};
+	if (stack) {
+		text = stack_line_text(stack, STACK_TEXT_MOST);
+		s->lack |= !text;
+	}
+	if (text)
+		notes[n++] = (struct slice_note){.name = "stack", .value.label = text};
 	if (n)
-		put_ours(s, stream, OUR_SLEEP, from, to, our_names[OUR_SLEEP], notes, n);
+		put_ours(s, stream, OUR_SLEEP, from, to, our_names[OUR_SLEEP], notes, n, stack);
+	free(text);
 }
 
 void perfetto_slices_interrupts(struct perfetto_slices *s, uint32_t stream, int64_t from,
@@ -506,7 +539,7 @@ void perfetto_slices_interrupts(struct perfetto_slices *s, uint32_t stream, int6
 {
 	const struct slice_note note = {.name = "ns", .value.value = ns};
 
-	put_ours(s, stream, OUR_INTERRUPTS, from, to, our_names[OUR_INTERRUPTS], &note, 1);
+	put_ours(s, stream, OUR_INTERRUPTS, from, to, our_names[OUR_INTERRUPTS], &note, 1, NULL);
 }
 
 void perfetto_slices_close(struct perfetto_slices *s, uint32_t stream, int64_t clock)
@@ -609,9 +642,10 @@ void perfetto_slices_begin(struct perfetto_slices *s, int64_t clock)
 	s->sequence = (uint32_t)s->subjects->nlooms + 1;
 	hash_free(&s->interned);
 	s->interned = (struct hash){0};
+	perfetto_stacks_clear(&s->stacks);
 	for (size_t i = 0; i < s->ntracks; i++) {
 		for (uint32_t k = 0; k < s->tracks[i].depth; k++)
-			put_begin(s, &s->tracks[i], clock, &s->tracks[i].open[k]);
+			put_begin(s, &s->tracks[i], clock, &s->tracks[i].open[k], NULL);
 		if (s->tracks[i].known)
 			put_value(s, &s->tracks[i], clock);
 	}
@@ -656,4 +690,5 @@ void perfetto_slices_fini(struct perfetto_slices *s)
 	free(s->cpu_gaps);
 	hash_free(&s->by_channel);
 	hash_free(&s->interned);
+	perfetto_stacks_clear(&s->stacks);
 }

@@ -13,6 +13,7 @@
 #define TOOLS_EXPORT_PERFETTO_SLICES_H
 
 #include "tools/export/perfetto_file.h"
+#include "tools/export/perfetto_stacks.h"
 #include "tools/export/subjects.h"
 
 struct slice_value {
@@ -82,6 +83,7 @@ struct perfetto_slices {
 	size_t ncpu_gaps;
 	struct slice_ending ending;
 	struct slice_ahead ahead;
+	struct perfetto_stacks stacks;
 	uint64_t slices, values; /* begun; of counters */
 };
 
@@ -127,10 +129,11 @@ void perfetto_slices_unknown(struct perfetto_slices *slices, uint32_t stream, in
 void perfetto_slices_state(struct perfetto_slices *slices, uint32_t stream, int64_t from,
 			   int64_t to, const char *state, const char *reason);
 
-/* A sleep with the owner of its lock (NULL: not known) and its stack (NULL), and a run with the
- * time that interrupts took: as slices of their time. */
+/* A sleep with the owner of its lock (NULL: not known) and its stack (NULL: none), and a run with
+ * the time that interrupts took: as slices of their time. */
 void perfetto_slices_sleep(struct perfetto_slices *slices, uint32_t stream, int64_t from,
-			   int64_t to, const char *owner, int64_t owner_tid, const char *stack);
+			   int64_t to, const char *owner, int64_t owner_tid,
+			   const struct stack_line *stack);
 void perfetto_slices_interrupts(struct perfetto_slices *slices, uint32_t stream, int64_t from,
 				int64_t to, int64_t ns);
 

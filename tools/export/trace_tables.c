@@ -12,6 +12,7 @@
 #include "trace/analysis/thread_times.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
+#include "trace/ovni/stack_file.h"
 #include "trace/states/cpu_time.h"
 
 /* ---- the schema ---- */
@@ -31,6 +32,8 @@ static const struct table_column threads[] = {
 	NUMBER("thread"), NUMBER("process"), TEXT("loom"), NUMBER("tid"), NUMBER("pid"),
 	TEXT("name"), TEXT("cgroup"), NUMBER("kernel"), NUMBER("life_begin_ns"), NUMBER("life_end_ns")};
 static const struct table_column functions[] = {NUMBER("function"), TEXT("name"), TEXT("type")};
+static const struct table_column stacks[] = {
+	NUMBER("stack"), NUMBER("depth"), TEXT("function"), TEXT("frame")};
 static const struct table_column intervals[] = {
 	[INTERVAL_THREAD] = NUMBER("thread"),
 	[INTERVAL_STATE] = TEXT("state"),
@@ -42,10 +45,15 @@ static const struct table_column intervals[] = {
 	[INTERVAL_LEFT] = TEXT("ended_by"),
 	[INTERVAL_NEXT_TID] = NUMBER("next_tid"),
 	[INTERVAL_CALL] = TEXT("call"),
+	[INTERVAL_LOCK_OWNER] = NUMBER("lock_owner"),
+	[INTERVAL_LOCK_OWNER_TID] = NUMBER("lock_owner_tid"),
+	[INTERVAL_STACK] = NUMBER("stack"),
 };
 static const struct table_column waits[] = {
 	NUMBER("thread"), NUMBER("begin_ns"), NUMBER("end_ns"), NUMBER("duration_ns"), NUMBER("cpu"),
 	TEXT("waker_kind"), NUMBER("waker"), NUMBER("waker_tid")};
+static const struct table_column interrupts[] = {
+	NUMBER("thread"), NUMBER("begin_ns"), NUMBER("end_ns"), NUMBER("interrupts_ns")};
 static const struct table_column regions[] = {
 	[REGION_THREAD] = NUMBER("thread"),
 	[REGION_FUNCTION] = NUMBER("function"),
@@ -74,8 +82,10 @@ const struct export_schema export_schemas[EXPORT_TABLES] = {
 	[EXPORT_PROCESSES] = SCHEMA(processes),
 	[EXPORT_THREADS] = SCHEMA(threads),
 	[EXPORT_FUNCTIONS] = SCHEMA(functions),
+	[EXPORT_STACKS] = SCHEMA(stacks),
 	[EXPORT_INTERVALS] = SCHEMA(intervals),
 	[EXPORT_WAITS] = SCHEMA(waits),
+	[EXPORT_INTERRUPTS] = SCHEMA(interrupts),
 	[EXPORT_REGIONS] = SCHEMA(regions),
 	[EXPORT_MARKS] = SCHEMA(marks),
 	[EXPORT_LOSSES] = SCHEMA(losses),
@@ -125,7 +135,9 @@ struct tables {
 	struct subjects subjects;
 	struct thread_times times;
 	struct cpu_times cpu_times;
+	struct stack_table stacks;
 	const struct intervals *walk;
+	const struct event *ev;	     /* that may end a sleep; NULL: the walk has ended */
 	enum call_machine *machines; /* of each stream */
 	struct track *tracks;
 	struct function_list functions;
@@ -169,13 +181,55 @@ static int64_t known_cpu(int32_t cpu)
 	return cpu == CPU_NONE ? CELL_UNKNOWN : cpu;
 }
 
+/* The frames of a stack, once. */
+static int put_stack(struct tables *t, struct stack_line *line)
+{
+	union cell row[] = {
+		{.number = line->number}, {.number = 0}, {.text = NULL}, {.text = NULL}};
+	size_t at = 0, len;
+	const char *frame;
+	int err = 0;
+
+	if (line->used)
+		return 0;
+	line->used = true;
+	while (!err && (len = stack_line_frame(line, &at, &frame))) {
+		row[2].text = strndup(frame, stack_frame_name(frame, len));
+		row[3].text = strndup(frame, len);
+		err = row[2].text && row[3].text ? put(t, EXPORT_STACKS, row)
+						 : lack(t, "the stacks of sleeps");
+		free(row[2].text);
+		free(row[3].text);
+		row[1].number++;
+	}
+	return err;
+}
+
+/* What --why=lock and stack recorded of the sleep that the present event ends. */
+static int add_details(struct tables *t, uint32_t stream, union cell *row)
+{
+	struct stack_line *stack = stack_table_find(&t->stacks, sleep_stack(t->ev));
+	int32_t tid = sleep_lock_owner(t->ev);
+	int64_t owner = tid > 0 ? state_walk_find(&t->subjects.walk, stream, tid) : -1;
+
+	if (tid > 0)
+		row[INTERVAL_LOCK_OWNER_TID].number = tid;
+	if (owner >= 0)
+		row[INTERVAL_LOCK_OWNER].number = owner;
+	if (!stack)
+		return 0;
+	row[INTERVAL_STACK].number = stack->number;
+	return put_stack(t, stack);
+}
+
 /* A stay of a thread, or the part of it on one CPU. */
 static int put_interval(struct tables *t, uint32_t stream, enum time_use use, int64_t begin,
 			int64_t end, int64_t cpu, const char *left, int64_t next)
 {
 	const struct sleep_call *call = &t->walk->threads[stream].interval.call;
+	bool asleep = use >= TIME_ASLEEP && use != TIME_LOST;
 	char *text = NULL;
-	int err;
+	int err = 0;
 	union cell row[] = {
 		[INTERVAL_THREAD].number = stream,
 		[INTERVAL_STATE].text = cell_text(time_use_state(use)),
@@ -188,11 +242,18 @@ static int put_interval(struct tables *t, uint32_t stream, enum time_use use, in
 		[INTERVAL_LEFT].text = cell_text(left),
 		[INTERVAL_NEXT_TID].number = next,
 		[INTERVAL_CALL].text = NULL,
+		[INTERVAL_LOCK_OWNER].number = CELL_UNKNOWN,
+		[INTERVAL_LOCK_OWNER_TID].number = CELL_UNKNOWN,
+		[INTERVAL_STACK].number = CELL_UNKNOWN,
 	};
 
 	if (!wanted(t, stream, begin, end))
 		return 0;
-	if (use >= TIME_ASLEEP && use != TIME_LOST && call->call != CALL_UNKNOWN) {
+	if (asleep && t->ev)
+		err = add_details(t, stream, row);
+	if (err)
+		return err;
+	if (asleep && call->call != CALL_UNKNOWN) {
 		text = sleep_call_text(call, t->machines[stream],
 				       &t->request->source->owners[stream], clip(t, begin),
 				       clip(t, end), false);
@@ -524,6 +585,23 @@ static int take_mark(struct tables *t, const struct intervals *walk, uint32_t st
 
 /* ---- all events ---- */
 
+/* Interrupts took time from the last run of the thread. */
+static int put_interrupts(struct tables *t, const struct intervals *walk, uint32_t stream,
+			  const struct event *ev)
+{
+	int64_t from, to, ns;
+	union cell row[4] = {{.number = stream}};
+
+	ns = thread_times_interrupts(&t->times, walk, stream, ev, &from, &to);
+	if (ns <= 0 || !wanted(t, stream, from, to))
+		return 0;
+	row[1].number = clip(t, from);
+	row[2].number = clip(t, to);
+	row[3].number = thread_times_interrupts_share(ns, clock_distance(from, to),
+						      clock_distance(row[1].number, row[2].number));
+	return put(t, EXPORT_INTERRUPTS, row);
+}
+
 static int take_state(struct tables *t, const struct intervals *walk, uint32_t stream,
 		      const struct event *ev)
 {
@@ -539,6 +617,10 @@ static int take_state(struct tables *t, const struct intervals *walk, uint32_t s
 		child_before = newborn->use;
 		child_since = newborn->since;
 	}
+	err = put_interrupts(t, walk, stream, ev);
+	if (err)
+		return err;
+	t->ev = ev;
 	thread_times_step(&t->times, walk, stream, ev);
 	if (cpu_times_step(&t->cpu_times, walk, stream, ev))
 		return lack(t, "the times of the CPUs");
@@ -774,6 +856,7 @@ static int finish(struct tables *t, const struct intervals *walk)
 {
 	int err;
 
+	t->ev = NULL;
 	thread_times_finish(&t->times, walk);
 	if (t->failed)
 		return t->failed;
@@ -813,6 +896,12 @@ int tables_walk(struct export_request *request, table_row_fn row, void *to)
 	err = thread_times_init(&t.times, request->source, INT64_MIN, INT64_MAX);
 	if (err)
 		goto out;
+	err = stack_table_load(&t.stacks, request->source->trace.fd, request->path);
+	if (err == -ENOMEM)
+		goto out;
+	request->lacks = err != 0; /* the rest is still of use */
+	if (err)
+		stack_table_free(&t.stacks);
 	t.times.stay = take_stay;
 	t.times.arg = &t;
 	t.times.ahead = true;
@@ -840,6 +929,7 @@ out:
 	}
 	free(t.tracks);
 	free(t.machines);
+	stack_table_free(&t.stacks);
 	function_list_free(&t.functions);
 	cpu_times_fini(&t.cpu_times);
 	thread_times_fini(&t.times);

@@ -2,10 +2,10 @@
 /*
  * trace_tables: a trace as rows of tables, for CSV, SQLite and JSON trace events.
  *
- * In: a trace, walked once; out: the rows of all tables: a function before its first call, the
- * other subjects last, and the facts about the trace behind them. Times are clocks and durations in
- * ns; CELL_UNKNOWN is a number without a value. Texts are printable UTF-8. Memory follows threads,
- * CPUs and functions. Specification: docs/export.md.
+ * In: a trace, walked once; out: the rows of all tables: a function before its first call, a stack
+ * before its first sleep, the other subjects last, and the facts about the trace behind them. Times
+ * are clocks and durations in ns; CELL_UNKNOWN is a number without a value. Texts are printable
+ * UTF-8. Memory follows threads, CPUs and functions. Specification: docs/export.md.
  */
 #ifndef TOOLS_EXPORT_TRACE_TABLES_H
 #define TOOLS_EXPORT_TRACE_TABLES_H
@@ -22,8 +22,10 @@ enum export_table {
 	EXPORT_PROCESSES,
 	EXPORT_THREADS,
 	EXPORT_FUNCTIONS,
+	EXPORT_STACKS,
 	EXPORT_INTERVALS,
 	EXPORT_WAITS,
+	EXPORT_INTERRUPTS,
 	EXPORT_REGIONS,
 	EXPORT_MARKS,
 	EXPORT_LOSSES,
@@ -50,6 +52,9 @@ enum interval_column {
 	INTERVAL_LEFT,
 	INTERVAL_NEXT_TID,
 	INTERVAL_CALL,
+	INTERVAL_LOCK_OWNER,
+	INTERVAL_LOCK_OWNER_TID,
+	INTERVAL_STACK,
 };
 
 enum wait_column {

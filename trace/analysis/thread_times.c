@@ -134,27 +134,40 @@ enum time_use time_use_now(const struct intervals *intervals, uint32_t stream)
 	return TIME_ASLEEP + t->interval.why;
 }
 
+int64_t thread_times_interrupts(const struct thread_times *times, const struct intervals *intervals,
+				uint32_t stream, const struct event *ev, int64_t *from, int64_t *to)
+{
+	const struct thread_time *t = &times->threads[stream];
+	bool ends = ev->value == 'e';
+
+	*from = ends ? intervals->threads[stream].interval.start : t->run_from;
+	*to = ends ? ev->clock : t->run_to;
+	return *to > *from ? interval_irq_ns(ev) : 0;
+}
+
+int64_t thread_times_interrupts_share(int64_t ns, int64_t run, int64_t part)
+{
+	if (part < run)
+		ns = (int64_t)((double)ns * (double)part / (double)run);
+	return ns < part ? ns : part;
+}
+
 /* Takes the run that has ended, or at the event after it, the time that interrupts took from it. */
 static void take_irqs(const struct thread_times *times, const struct intervals *intervals,
 		      uint32_t stream, const struct event *ev)
 {
-	const struct interval *run = &intervals->threads[stream].interval;
 	struct thread_time *t = &times->threads[stream];
-	int64_t ns, from, to;
+	int64_t from, to, ns = thread_times_interrupts(times, intervals, stream, ev, &from, &to);
 
-	if (ev->value == 'p' || ev->value == 'e') {
-		t->run_from = run->start;
+	if (ev->value == 'p') {
+		t->run_from = intervals->threads[stream].interval.start;
 		t->run_to = ev->clock;
 	}
-	ns = interval_irq_ns(ev);
-	if (!ns || t->run_to <= t->run_from)
+	if (!ns)
 		return;
-	from = clamp(times, t->run_from);
-	to = clamp(times, t->run_to);
-	if (to - from < t->run_to - t->run_from)
-		ns = (int64_t)((double)ns * (double)clock_distance(from, to) /
-			       (double)clock_distance(t->run_from, t->run_to));
-	t->irq = clock_sum(t->irq, ns < to - from ? ns : to - from);
+	ns = thread_times_interrupts_share(ns, clock_distance(from, to),
+					   clock_distance(clamp(times, from), clamp(times, to)));
+	t->irq = clock_sum(t->irq, ns);
 	t->run_to = t->run_from;
 }
 

@@ -87,6 +87,14 @@ int thread_times_init(struct thread_times *times, const struct source *source, i
 void thread_times_step(struct thread_times *times, const struct intervals *intervals,
 		       uint32_t stream, const struct event *ev);
 
+/* Before the step of an event OH? or KC?: ns that interrupts took from the run that it ends, or
+ * that ended before it, with the clocks of the run; 0: none, or not recorded. */
+int64_t thread_times_interrupts(const struct thread_times *times, const struct intervals *intervals,
+				uint32_t stream, const struct event *ev, int64_t *from,
+				int64_t *to);
+/* The share of such ns in the part of the run between two clocks in it. */
+int64_t thread_times_interrupts_share(int64_t ns, int64_t run, int64_t part);
+
 /* For interval_listener.prefetch. */
 static inline void thread_times_prefetch(const struct thread_times *times, uint32_t stream,
 					 bool soon)
