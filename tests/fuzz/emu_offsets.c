@@ -34,16 +34,16 @@ static int parse(const uint8_t *data, size_t size, bool drift, struct clock_fix 
 	return err;
 }
 
-/* Clocks around the measurements, and at the ends of the range. */
-static void correct(const struct clock_fix *fix)
+/* Compares corrected clocks around each measurement and at both ends of the range. */
+static void check_corrected_clocks(const struct clock_fix *fix)
 {
-	int64_t ends[] = {INT64_MIN, -1000, 0, fix->begin, 0, INT64_MAX - 64}, fixed, last;
+	int64_t places[] = {INT64_MIN, -1000, 0, fix->begin, 0, INT64_MAX - 64}, fixed, last;
 	bool seen;
 
-	if (__builtin_add_overflow(fix->begin, fix->length, &ends[4]))
-		ends[4] = 0;
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-		int64_t from = ends[i] < INT64_MIN + 32 ? INT64_MIN : ends[i] - 32;
+	if (__builtin_add_overflow(fix->begin, fix->length, &places[4]))
+		places[4] = 0;
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		int64_t from = places[i] < INT64_MIN + 32 ? INT64_MIN : places[i] - 32;
 
 		seen = false;
 		for (int64_t clock = from; clock < from + 64; clock++) {
@@ -71,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	MUST(!parse(data, size, false, five));
 	for (int i = 0; i < LOOMS; i++) {
 		MUST(five[i].offset == fixes[i].offset && !five[i].length);
-		correct(&fixes[i]);
+		check_corrected_clocks(&fixes[i]);
 	}
 	MUST(!memcmp(&fixes[0], &fixes[1], sizeof(fixes[0])));
 	MUST(!fixes[2].offset || memchr(data, 'b', size));

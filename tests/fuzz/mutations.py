@@ -485,7 +485,7 @@ class Runner:
             words[0] == "ovni-loom" or "--tolerant" in words or b"end" in err or b"task types" in err
         if (status == 1 and not text) or (status == 1 and not errors and not several):
             problems.append("fails without an error")
-        # the overview goes on without the places of sleeps
+        # a damaged file of stacks: the overview prints all but the places of sleeps, and may find other damage
         several = several or (words[0] == "ovni-report" and errors == 2 and b"/stacks: " in err)
         if errors and (b'"complete": true' in text or b"  nothing lost" in text):
             problems.append("a damaged trace looks complete")

@@ -84,7 +84,7 @@ damaged() { # WHAT ERROR
 		cat err
 		fail "$1: not this error alone"
 	fi
-	if ! grep -q '^  INCOMPLETE: damaged' got || grep -q 'nothing lost' got; then
+	if ! grep -q '^  INCOMPLETE: a file of the trace is damaged, see the error$' got || grep -q 'nothing lost' got; then
 		cat got
 		fail "$1 looks complete"
 	fi

@@ -146,9 +146,10 @@ static void print_losses(const struct overview *o, struct printer *out, int colu
 	if (*whole_text(w, reasons)) {
 		printer_text(out, "  INCOMPLETE: ");
 		put_wrapped(out, reasons, 14, 4, columns);
-	} else if (o->damaged) {
-		printer_text(out, "  INCOMPLETE: damaged; what follows the damage is missing\n");
-	} else {
+	}
+	if (o->damaged) {
+		printer_text(out, "  INCOMPLETE: a file of the trace is damaged, see the error\n");
+	} else if (!*reasons) {
 		printer_text(out, whole_is_verified(w) ? "  nothing lost\n"
 						       : "  losses: the trace does not say\n");
 	}
