@@ -40,6 +40,7 @@ enum record_kind {
 	RECORD_INTERRUPTS = 10, /* struct record_interrupts: before the switch that ends a run */
 	RECORD_PRIORITY = 11,	/* struct record_priority: after a switch, if it has changed */
 	RECORD_REGISTERS = 12,	/* struct record_registers: from the iterator alone */
+	RECORD_COUNTERS = 13,	/* struct record_counters: before the switch that ends a run */
 	RECORD_KINDS		/* first unused number */
 };
 
@@ -191,6 +192,21 @@ struct record_priority {
 	__u64 cpus[PRIORITY_CPU_WORDS];
 };
 _Static_assert(sizeof(struct record_priority) == 168, "wire size");
+
+/*
+ * RECORD_COUNTERS: the task of the id, which runs here, has counted these perf events since the
+ * clock `since` (--counters), in the order of the options; values behind them are not set. It
+ * precedes the switch that ends the run, or a snapshot in it.
+ */
+#define COUNTERS_MAX	8
+#define COUNTER_UNKNOWN (-1) /* the event was not counted in this time */
+
+struct record_counters {
+	struct record_head head;
+	__u64 since;
+	__s64 values[COUNTERS_MAX];
+};
+_Static_assert(sizeof(struct record_counters) == 88, "wire size");
 
 /*
  * RECORD_SWITCH, head.flags. With a CPU list (-C) only switches on the listed CPUs are sent, and

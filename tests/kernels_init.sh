@@ -93,6 +93,13 @@ called() { # NAME
 	[ "$n" = 8 ] && [ "$m" = 8 ]
 }
 
+# Runs have values of two software events: the page faults of the threads that start, and time.
+counted() { # NAME
+	n=$(ovni-dump "$1" | grep -c VWC)
+	echo "$1: $n runs with counters"
+	[ "$n" -ge 50 ]
+}
+
 # Sleeps of 3 ms have the stack of nanosleep, in each variant of the program.
 stacked() { # NAME
 	n=$(ovni-dump "$1" | grep -c 'stack [0-9]* (.*nanosleep')
@@ -211,6 +218,7 @@ else
 		esac
 	fi
 	command="sleepers -n 2 -s 50"
+	must "counters of runs (\`--counters\`)" counters counted ovni-bpf --counters page-faults,task-clock
 	must "summary mode" summary summed ovni-bpf --mode summary
 	must "summary mode of the whole machine" sums any ovni-bpf --mode summary -a
 	with_two_capabilities

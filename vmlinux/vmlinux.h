@@ -31,6 +31,7 @@ typedef _Bool bool;
 /* Values of the user API of bpf(2) that the programs need. */
 #define BPF_MAP_TYPE_HASH	   1
 #define BPF_MAP_TYPE_ARRAY	   2
+#define BPF_MAP_TYPE_PERF_EVENT_ARRAY 4
 #define BPF_MAP_TYPE_PERCPU_ARRAY  6
 #define BPF_MAP_TYPE_ARRAY_OF_MAPS 12
 #define BPF_MAP_TYPE_QUEUE	   22
@@ -46,6 +47,13 @@ typedef _Bool bool;
 /* The context of a raw tracepoint program, of the user API too: no relocation. */
 struct bpf_raw_tracepoint_args {
 	__u64 args[0];
+};
+
+/* Of bpf_perf_event_read_value(). */
+struct bpf_perf_event_value {
+	__u64 counter;
+	__u64 enabled;
+	__u64 running;
 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)

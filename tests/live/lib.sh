@@ -27,8 +27,8 @@
 #       makes $P, a folder of the user 65534 with the programs in $P/bin; removed at the end of the test
 #   attempts N COMMAND...
 #       repeats a recording and its comparison, N times at most, until the command counts no failure
-#   program_lengths WHY
-#       writes the name and the length of each program of ovni-bpf -a --why=WHY to len.WHY.txt, in translated bytes
+#   program_lengths WHY [OPTIONS]
+#       writes the name and the length of each program of ovni-bpf -a --why=WHY OPTIONS to len.WHY.txt, in translated bytes
 #   on_disk             true if the scratch folder is on a disk, where files are waited for
 #   longer LONG SHORT   prints LONG in make check-long, else SHORT
 #   finish              ends the test: status 1 if anything was wrong
@@ -241,8 +241,9 @@ oracle_judge() { # NAME
 	rm -rf oracle
 }
 
-program_lengths() { # WHY
-	"$RECORDER" -a -o "len.$1" --why="$1" >"len.$1.log" 2>&1 &
+program_lengths() { # WHY [OPTIONS]
+	rm -rf "len.$1"
+	"$RECORDER" -a -o "len.$1" --why="$@" >"len.$1.log" 2>&1 &
 	recorder=$!
 	wait_recording "len.$1" $recorder
 	PATH=$PATH:/usr/sbin bpftool -j prog show >"len.$1.json"

@@ -593,6 +593,10 @@ static void kit_check_stream(struct kit_check *c, size_t i, int ncpus)
 				KIT_FAIL(s, "KCI first at %" PRId64, ev.clock);
 			out_of_cpu = false;
 			break;
+		case MCV('V', 'W', 'C'): /* the reference refuses it elsewhere */
+			if (state != RUN)
+				KIT_FAIL(s, "VWC not running at %" PRId64, ev.clock);
+			break;
 		default:
 			if (ev.model == 'M' || ev.model == 'P') {
 				kit_state(s, meta, &ev, state == RUN);

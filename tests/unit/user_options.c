@@ -10,6 +10,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include <linux/perf_event.h>
+
 #include "user/config/config.h"
 #include "user/cli/options.h"
 #include "user/probes/request.h"
@@ -137,6 +139,14 @@ static const struct {
 	{"-a --why=stack,", "'' is none of call"},
 	{"-a --why=io",
 	 "--why io: 'io' is none of call, lock, none, prio, irq, stack, stack=kernel"},
+	{"-a --mode summary --counters cycles", "--counters: needs --mode full and switch among"},
+	{"-a --kernel-model --counters cs", "--counters: needs --mode full and switch among"},
+	{"-a --counters cycles,cows", "'cows' is no event known here"},
+	{"-a --counters cs,", "'' is no event known here"},
+	{"-a --counters faults,page-faults", "page-faults is given twice"},
+	{"-a --counters cycles,instructions,cs,faults,migrations,task-clock,cpu-clock,branches,"
+	 "minor-faults",
+	 "more than 8 events"},
 	{"-a --events fork --kernel-model", "--kernel-model: needs --mode full and switch among"},
 	{"-a --mode summary --rotate 1m", "--rotate: needs --mode full"},
 	{"-a --mode summary --last 10s", "--last: needs --mode full"},
@@ -284,6 +294,14 @@ static void every_option_reaches_its_place(void **state)
 	options_free(&o);
 	accepted(&o, "-a --why=prio --why=call");
 	assert_false(o.priorities);
+	options_free(&o);
+	accepted(&o, "-a --counters cs,cpu-cycles,L1-dcache-load-misses");
+	assert_int_equal(o.counters.n, 3);
+	assert_string_equal(o.counters.list[0].name, "context-switches");
+	assert_int_equal(o.counters.list[0].type, PERF_TYPE_SOFTWARE);
+	assert_string_equal(o.counters.list[1].name, "cycles");
+	assert_int_equal(o.counters.list[1].config, PERF_COUNT_HW_CPU_CYCLES);
+	assert_int_equal(o.counters.list[2].config, 1 << 16); /* L1D read miss */
 	options_free(&o);
 	accepted(&o, "-a --mode summary --why none");
 	assert_int_equal(o.why, WHY_NONE);

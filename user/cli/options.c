@@ -147,6 +147,11 @@ static int parse_why(const struct cli_option *option, const char *text, void *to
 	return 0;
 }
 
+static int parse_counters(const struct cli_option *option, const char *text, void *to)
+{
+	return refuse(option, text, counters_parse(text, to));
+}
+
 static int parse_sample(const struct cli_option *option, const char *text, void *to)
 {
 	struct options *o = to;
@@ -322,6 +327,7 @@ RULE(is_full, o->mode == MODE_FULL)
 RULE(is_full_of_one, is_full(o) && !several_traces(o))
 RULE(is_full_without_last, is_full(o) && !has_last(o))
 RULE(is_full_of_switches, is_full(o) && records(o, EVENT_SWITCH))
+RULE(counters_fit, is_full_of_switches(o) && !o->kernel_model)
 RULE(why_fits, o->why == WHY_NONE || is_full_of_switches(o))
 RULE(is_full_of_probes, is_full(o) && records(o, EVENT_PROBE))
 RULE(mode_fits, (o->mode != MODE_OFF || o->command) &&
@@ -483,6 +489,11 @@ static const struct cli_option table[] = {
 	 "thread may run; none: nothing",
 	 .choices = whys, .holds = why_fits,
 	 .rule = "call, lock, prio, stack and irq need --mode full and switch among --events"},
+	{"counters", 0, "EVENTS", parse_counters, TO(counters),
+	 "count perf events in each run of a thread: cycles,instructions; page-faults, task-clock and other "
+	 "software events on machines without a PMU",
+	 .holds = counters_fit,
+	 .rule = "needs --mode full and switch among --events, and excludes --kernel-model"},
 	{"wakeup-clock", 0, NULL, cli_choice, TO(wakeup_tracepoint),
 	 "source of wake-up times; tracepoint costs more", .choices = clocks},
 	{"attach", 0, NULL, cli_choice, TO(attach),

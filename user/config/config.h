@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "bpf/state.h"
+#include "user/config/perf_events.h"
 #include "user/host/topology.h"
 
 #define OPTIONS_OUTPUT		"ovni"
@@ -121,6 +122,7 @@ struct options {
 	unsigned stack_parts;	    /* STACK_OF_*: what they have */
 	uint64_t stack_ns;	    /* stacks of sleeps of this length or longer; 0: none */
 	bool priorities;	    /* --why=prio */
+	struct counters counters;   /* --counters */
 	unsigned wakeup_tracepoint; /* --wakeup-clock: 0 scheduler, 1 tracepoint */
 	uint32_t kinds;		    /* --events: bits, by enum event_kind */
 	uint32_t sample_keep, sample_of; /* --sample; 1 of 1: all */

@@ -47,7 +47,9 @@ struct cpu_event_counts {
 	uint64_t missed; /* runs that the kernel skipped (recursion_misses) */
 };
 
+struct counters;
 struct job_plan;
+struct perf_events;
 struct kernel_symbols;
 struct user_stacks;
 
@@ -68,17 +70,20 @@ struct session_info {
 	bool calls;		 /* sleeps have their system calls (--why=call) */
 	bool locks;		 /* and the owners of locks (--why=lock) */
 	bool irq;		 /* runs have the time that interrupts took (--why=irq) */
-	bool priorities;	 /* threads have priorities (--why=prio) */
+	const struct counters *counters; /* of each run (--counters); NULL: none */
+	const struct perf_events
+		*perf_events; /* with counters: how much of the time they counted */
+	bool priorities;      /* threads have priorities (--why=prio) */
 	uint64_t stack_ns; /* sleeps of this length or longer have stacks (--why=stack); 0: none */
 	const struct kernel_symbols *symbols; /* NULL: the kernel shows none */
 	struct user_stacks *user_stacks;      /* NULL: stacks have no frames of user code */
-	bool throttled_partly;	  /* a wait that a CPU quota prolongs counts as preempted (6) */
-	bool idle_known;	  /* the account tells idle CPUs from other threads */
-	const char *wakeup_clock; /* "scheduler", "tracepoint"; NULL: no wake-ups are recorded */
-	const char *boot_id;	  /* of this boot of the kernel; NULL: not known */
-	struct window_edge begin; /* the window has opened; its clock may be before t0. Owned */
+	bool throttled_partly;	    /* a wait that a CPU quota prolongs counts as preempted (6) */
+	bool idle_known;	    /* the account tells idle CPUs from other threads */
+	const char *wakeup_clock;   /* "scheduler", "tracepoint"; NULL: no wake-ups are recorded */
+	const char *boot_id;	    /* of this boot of the kernel; NULL: not known */
+	struct window_edge begin;   /* the window has opened; its clock may be before t0. Owned */
 	const struct job_plan *job; /* whose members have ranks; NULL: none (--job) */
-	const char *proc;	  /* "/proc" (another one in tests); NULL: nothing is read there */
+	const char *proc; /* "/proc" (another one in tests); NULL: nothing is read there */
 
 	/* Before timeline_close(). */
 	const char *stopped_by;		     /* "duration", "signal", "target", "size", "error";

@@ -17,6 +17,7 @@
 #include "user/host/clock.h"
 #include "user/kernel/bpf_load.h"
 #include "user/config/config.h"
+#include "user/config/perf_events.h"
 #include "user/config/window_edge.h"
 #include "user/probes/attach.h"
 #include "user/kernel/bpf_select.h"
@@ -239,6 +240,15 @@ static int size_maps(struct bpf_load *bpf, const struct options *options, size_t
 	err = bpf->irq ? 0 : bpf_map__set_autocreate(skeleton->maps.irqs, false);
 	if (err)
 		return explain_load(err);
+	err = options->counters.n ? bpf_map__set_max_entries(skeleton->maps.counter_events,
+							     options->counters.n * bpf->npossible)
+				  : bpf_map__set_autocreate(skeleton->maps.counter_events, false);
+	if (!err && !options->counters.n)
+		err = bpf_map__set_autocreate(skeleton->maps.counter_values, false);
+	if (err)
+		return explain_load(err);
+	skeleton->rodata->counters_used = options->counters.n;
+	skeleton->rodata->counters_cpus = bpf->npossible;
 	if (options->mode != MODE_FULL) {
 		err = bpf_map__set_autocreate(skeleton->maps.rings, false);
 		return err ? explain_load(err) : 0;
@@ -399,6 +409,12 @@ int bpf_load_open(struct bpf_load *bpf, const struct options *options,
 	if (err)
 		return err;
 	window_edge_watch(bpf->irqs, bpf->npossible);
+	if (options->counters.n) {
+		err = perf_events_open(&bpf->perf_events, &options->counters, topology,
+				       bpf->npossible, bpf_map__fd(skeleton->maps.counter_events));
+		if (err)
+			return err;
+	}
 	err = map_sites(bpf);
 	if (err)
 		return err;
@@ -625,6 +641,7 @@ void bpf_load_close(struct bpf_load *bpf)
 	free(bpf->ring_fds);
 	if (bpf->cpus)
 		munmap(bpf->cpus, bpf->npossible * sizeof(*bpf->cpus));
+	perf_events_close(bpf->perf_events);
 	window_edge_watch(NULL, 0);
 	if (bpf->irqs)
 		munmap(bpf->irqs, bpf->npossible * sizeof(*bpf->irqs));

@@ -24,6 +24,7 @@ struct topology;
 
 struct bpf_link;
 struct cpu_irqs;
+struct perf_events;
 struct ovni;
 
 struct bpf_load {
@@ -48,7 +49,8 @@ struct bpf_load {
 	enum locks can_locks;	 /* how this kernel can find them (--why=lock) */
 	bool kernel_locks;	 /* it says on which of its own locks a task sleeps */
 	uint64_t stack_ns;	 /* kernel stacks of sleeps of this length or longer; 0: none */
-	bool irq;		 /* the time of interrupt handlers is recorded */
+	struct perf_events *perf_events; /* of --counters; NULL: none */
+	bool irq;			 /* the time of interrupt handlers is recorded */
 	uint32_t priority_words; /* of sets of CPUs (--why=prio); 0: no priorities are recorded */
 	unsigned stack_parts;	 /* STACK_OF_*: what they have */
 	bool throttled_partly;	 /* a wait that begins as preempted stays so */

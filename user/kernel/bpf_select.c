@@ -20,7 +20,8 @@
 enum group {
 	GROUP_LIFE,
 	GROUP_INTERRUPT,
-	GROUP_IRQ, /* --why=irq: instead of GROUP_INTERRUPT */
+	GROUP_IRQ,	/* --why=irq: instead of GROUP_INTERRUPT */
+	GROUP_COUNTERS, /* --counters: before the program of switches */
 	GROUP_WAKE,
 	GROUP_SWITCH,
 	GROUP_PRIORITY, /* --why=prio: after the program of switches */
@@ -87,6 +88,8 @@ static const struct program_row {
 	IRQ("reschedule_entry"),
 	{"irq_switch", "sched_switch", IN_FULL, GROUP_IRQ, true, 0},
 	{"irq_snapshot", NULL, IN_FULL, GROUP_IRQ, true, 0},
+	{"counters_switch", "sched_switch", IN_FULL, GROUP_COUNTERS, true, KIND(SWITCH)},
+	{"counters_snapshot", NULL, IN_FULL, GROUP_COUNTERS, true, 0},
 	{"sched_wakeup_new", "sched_wakeup_new", IN_FULL, GROUP_WAKE, true, KIND(WAKE)},
 	{"sched_waking", "sched_waking", IN_FULL, GROUP_WAKE, true, KIND(WAKE)},
 	{"sched_wakeup", "sched_wakeup", IN_FULL, GROUP_WAKE, true, KIND(WAKE)},
@@ -364,6 +367,8 @@ static bool needed(const struct bpf_load *bpf, const struct program_row *row,
 		return bpf->irq == (row->group == GROUP_IRQ);
 	if (row->group == GROUP_PRIORITY)
 		return bpf->priority_words;
+	if (row->group == GROUP_COUNTERS)
+		return options->counters.n > 0;
 	if (row->group == GROUP_WAKE && bpf->lazy_summary)
 		return false;
 	if (bpf->wakeup_from_sched_info && !strcmp(row->program, "sched_wakeup"))

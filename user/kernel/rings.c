@@ -23,6 +23,7 @@ const uint16_t rings_record_size[256] = {
 	[RECORD_STACK] = sizeof(struct record_stack),
 	[RECORD_INTERRUPTS] = sizeof(struct record_interrupts),
 	[RECORD_PRIORITY] = sizeof(struct record_priority),
+	[RECORD_COUNTERS] = sizeof(struct record_counters),
 };
 _Static_assert(sizeof(struct record_stack) <= RING_SPILL, "the largest record fits behind a ring");
 

@@ -28,6 +28,9 @@ int snapshot_take(const struct bpf_load *bpf, unsigned cpu, enum snapshot_phase 
 	if (bpf->irq &&
 	    bpf_prog_test_run_opts(bpf_program__fd(bpf->skeleton->progs.irq_snapshot), &opts))
 		return -errno;
+	if (bpf->perf_events &&
+	    bpf_prog_test_run_opts(bpf_program__fd(bpf->skeleton->progs.counters_snapshot), &opts))
+		return -errno;
 	if (bpf_prog_test_run_opts(bpf_program__fd(program), &opts))
 		return -errno;
 	if (opts.retval != 1)

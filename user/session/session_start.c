@@ -304,6 +304,8 @@ static int open_sink(struct recorder *r)
 		.locks = r->bpf.locks,
 		.irq = r->bpf.irq && !o->kernel_model,
 		.priorities = r->bpf.priority_words > 0,
+		.counters = r->bpf.perf_events ? &o->counters : NULL,
+		.perf_events = r->bpf.perf_events,
 		.stack_ns = r->bpf.stack_ns,
 		.symbols = r->symbols,
 		.user_stacks = r->user_stacks,

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "trace/base/log.h"
+#include "user/config/perf_events.h"
+#include "user/config/session_info.h"
 
 #define CLOCK_GATE_NS (30 * 60 * 1000000000ull) /* half of the reference's limit */
 
@@ -184,6 +186,36 @@ void emit_irqs(struct timeline *tl, const struct record_interrupts *r)
 		ns = (uint64_t)((double)ns * (double)(to - from) /
 				(double)(r->head.clock - r->first));
 	task->irq_ns += ns < to - from ? ns : to - from;
+}
+
+int emit_counters(struct timeline *tl, const struct record_counters *r)
+{
+	const struct counters *counters = tl->threads->session.info->counters;
+	struct task *task = threads_task(tl->threads, r->head.id);
+	uint64_t clock = r->head.clock, from = r->since, to = clock < tl->t1 ? clock : tl->t1;
+	int64_t values[COUNTERS_MAX];
+	int err;
+
+	if (!task || !task->id || task->state != THREAD_STATE_RUNNING || !counters ||
+	    tl->options.kernel_model || !task->thread)
+		return 0;
+	if (from < tl->options.t0)
+		from = tl->options.t0;
+	if (to <= from)
+		return 0;
+	err = task_room(tl->threads, task);
+	if (err)
+		return err;
+	for (unsigned i = 0; i < counters->n; i++) {
+		values[i] = r->values[i];
+		if (to - from < clock - r->since && values[i] > 0)
+			values[i] = (int64_t)((double)values[i] * (double)(to - from) /
+					      (double)(clock - r->since));
+	}
+	task_put_jumbo(task, MCV('V', 'W', 'C'), to, values, counters->n * sizeof(*values));
+	tl->counts.events++;
+	tl->counts.bytes += EVENT_HEADER_SIZE + sizeof(uint32_t) + counters->n * sizeof(*values);
+	return 0;
 }
 
 int emit_gap(struct timeline *tl, struct task *task, uint32_t mcv, uint64_t clock, uint64_t count)

@@ -267,6 +267,11 @@ int emit_close(struct timeline *tl, struct task *task, uint64_t clock);
  * interrupts". */
 void emit_irqs(struct timeline *tl, const struct record_interrupts *r);
 
+/* The perf events of the present run of a task, in the window or after it: a VWC at once. Of a run
+ * that the window cuts, the share by time. Specification: event-mapping.md "The perf events of a
+ * run". 0 or -errno. */
+int emit_counters(struct timeline *tl, const struct record_counters *r);
+
 /* Takes over a record of --why=prio. */
 void take_priority(struct timeline *tl, struct task *task, const struct record_priority *r);
 

@@ -11,6 +11,7 @@
 #include "user/timeline/metadata.h"
 #include "user/timeline/sleep_stacks.h"
 #include "user/config/irq_names.h"
+#include "user/config/perf_events.h"
 #include "user/config/session_info.h"
 #include "user/config/config.h"
 #include "user/timeline/thread_names.h"
@@ -147,6 +148,8 @@ static void put_ovni(struct json *doc, const struct description *d)
 		json_put_int(ovni, "rank", d->rank);
 		json_put_int(ovni, "nranks", d->nranks);
 	}
+	if (d->counters)
+		json_put_string(ovni, "require.nosv", catalog_model('V')->version);
 	if (d->marks)
 		put_mark_type(ovni, MARK_LOST, "Events lost", false);
 	if (d->priorities)
@@ -237,6 +240,24 @@ static void put_account(struct json *session, const struct session_info *info)
 			if (info->kinds & 1u << kind)
 				put_kind(cpu, kind, &from->kinds[kind]);
 		json_put_u64(cpu, "missed", from->missed);
+	}
+}
+
+/* The time for which each counter was wanted, and for which it had a register, of all CPUs, ns. */
+static void put_counters(struct json *session, const struct session_info *info)
+{
+	struct json *list = json_put_array(session, "counters");
+
+	for (unsigned i = 0; i < info->counters->n; i++) {
+		struct json *counter = json_put_object(list, NULL);
+		uint64_t enabled, running;
+
+		json_put_string(counter, "name", info->counters->list[i].name);
+		if (!info->perf_events ||
+		    !perf_events_times(info->perf_events, i, &enabled, &running))
+			continue;
+		json_put_u64(counter, "enabled", enabled);
+		json_put_u64(counter, "running", running);
 	}
 }
 
@@ -442,19 +463,32 @@ static void put_session(struct json *bpf, const struct session *s)
 	put_account(session, info);
 	if (s->calls)
 		put_calls(session, s->calls);
+	if (info->counters)
+		put_counters(session, info);
 	put_cpus(session, s);
 	names_put(s->names, json_put_object(bpf, "names"));
 }
 
-/* Without the life of the runtime's threads there is no breakdown of nOS-V, which every stream of a
- * trace has to say if one of them has events of its model. */
-static void put_nosv(struct json *doc, const struct actions *actions)
+static bool has_nosv_events(const struct actions *actions)
 {
-	for (size_t i = 0; actions && i < actions->ndeclarations; i++) {
-		if (actions->declarations[i].model != 'V')
-			continue;
+	for (size_t i = 0; actions && i < actions->ndeclarations; i++)
+		if (actions->declarations[i].model == 'V')
+			return true;
+	return false;
+}
+
+/* The counters, by the numbers that VWC has them. And without the life of the runtime's threads
+ * there is no breakdown of nOS-V, which every stream of a trace has to say if one of them has
+ * events of its model. */
+static void put_nosv(struct json *doc, const struct description *d)
+{
+	char key[32];
+
+	if (has_nosv_events(d->actions) || d->counters)
 		json_put_bool(doc, "nosv.can_breakdown", false);
-		return;
+	for (unsigned i = 0; d->counters && i < d->counters->n; i++) {
+		snprintf(key, sizeof(key), "nosv.hwc.%u.name", i);
+		json_put_string(doc, key, d->counters->list[i].name);
 	}
 }
 
@@ -464,7 +498,7 @@ struct json *describe_stream(const struct description *d)
 
 	json_put_int(doc, "version", 3);
 	put_ovni(doc, d);
-	put_nosv(doc, d->actions);
+	put_nosv(doc, d);
 	bpf = json_put_object(doc, "bpf");
 	put_thread(bpf, d);
 	if (d->cpus && d->parent_pid)

@@ -21,6 +21,7 @@
 #include "user/timeline/timeline.h"
 
 struct actions;
+struct counters;
 struct calls;
 struct fd_names;
 struct lock_names;
@@ -80,6 +81,7 @@ struct description {
 	const struct fd_names *fds; /* NULL: none */
 	const struct lock_names *locks;
 	const struct priority_marks *priorities; /* NULL: none */
+	const struct counters *counters;	 /* NULL: none */
 	const struct cpu_sets *cpu_sets;	 /* with priorities */
 
 	/* The first stream of a process, else NULL. */

@@ -307,6 +307,7 @@ static struct meta *meta_new(struct threads *threads, struct thread *thread, boo
 	if (thread == threads->streams[0])
 		meta->d.session = &threads->session;
 	meta->d.actions = threads->actions;
+	meta->d.counters = threads->session.info->counters;
 	if (thread->priorities) {
 		meta->priorities = *thread->priorities;
 		meta->d.priorities = &meta->priorities;

@@ -88,7 +88,7 @@ struct task {
 	uint16_t priority, allowed; /* as last recorded, values of marks; 0: not known; */
 	uint16_t priority_shown, allowed_shown; /* and in the stream */
 	uint32_t sleep_stack; /* number of the stack of the sleep that ends; 0: none */
-	uint64_t irq_ns; /* taken by interrupts from its run, until the OHr or OHe after it */
+	uint64_t irq_ns;      /* taken by interrupts from its run, until the OHr or OHe after it */
 
 	/* The rest. */
 	struct stacks *stacks; /* of its probes; NULL: none yet */
@@ -222,6 +222,19 @@ static inline void task_put(struct task *task, uint32_t mcv, uint64_t clock, con
 	if (clock < task->last)
 		clock = task->last;
 	task->at += event_encode(task->at, mcv, (int64_t)clock_in_trace(clock), payload, size);
+	task->last = clock;
+	task->events++;
+}
+
+/* The same with `size` bytes of data, at most TASK_ROOM - 16. */
+static inline void task_put_jumbo(struct task *task, uint32_t mcv, uint64_t clock, const void *data,
+				  uint32_t size)
+{
+	if (clock < task->last)
+		clock = task->last;
+	task->at += event_encode_jumbo(task->at, mcv, (int64_t)clock_in_trace(clock), size);
+	memcpy(task->at, data, size);
+	task->at += size;
 	task->last = clock;
 	task->events++;
 }

@@ -564,6 +564,8 @@ static int in_window(struct timeline *tl, struct cpu *cpu, const struct record_h
 	case RECORD_INTERRUPTS:
 		emit_irqs(tl, (const struct record_interrupts *)head);
 		return 0;
+	case RECORD_COUNTERS:
+		return emit_counters(tl, (const struct record_counters *)head);
 	case RECORD_PRIORITY:
 		return handle_priority(tl, cpu, (const struct record_priority *)head);
 	case RECORD_TASK:
@@ -658,6 +660,8 @@ static int after_window(struct timeline *tl, struct cpu *cpu, const struct recor
 		handle_stack(tl, (const struct record_stack *)head);
 	if (head->kind == RECORD_INTERRUPTS)
 		emit_irqs(tl, (const struct record_interrupts *)head);
+	if (head->kind == RECORD_COUNTERS)
+		return emit_counters(tl, (const struct record_counters *)head);
 	if (head->kind == RECORD_LOST && !cpu->settled)
 		settle_cpu(tl, cpu, cpu->on ? cpu->on->id : 0);
 	if (record_is_switch(head->kind) ||
