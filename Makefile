@@ -258,7 +258,7 @@ $(B)/bin/ovni-sync: $(SYNC_OBJS) $(LIBTOOLS) $(LIBTRACE)
 # script and style, by their hashes.
 PAGE_HEAD    := tools/view/page/head.html
 PAGE_SCRIPTS := $(patsubst %,tools/view/page/%.js,names blocks model path draw panel findings view input main)
-FLAME_PAGE   := $(addprefix tools/report/page/flame,.js .css _body.html)
+FLAME_PAGE   := $(addprefix tools/report/flame/page/flame,.js .css _body.html)
 sha256_base64 = $$(env printf "$$(sha256sum $(1) | cut -c1-64 | sed 's/../\\x&/g')" | base64)
 # $(call make_page,SCRIPTS,STYLE,BODY)
 define make_page
@@ -272,11 +272,11 @@ define make_page
 endef
 $(B)/tools/view/page.html: $(PAGE_HEAD) tools/view/page/page.css tools/view/page/body.html $(PAGE_SCRIPTS)
 	$(call make_page,$(PAGE_SCRIPTS),tools/view/page/page.css,tools/view/page/body.html)
-$(B)/tools/report/flame.html: $(PAGE_HEAD) $(FLAME_PAGE)
+$(B)/tools/report/flame/flame.html: $(PAGE_HEAD) $(FLAME_PAGE)
 	$(call make_page,$(wordlist 1,1,$(FLAME_PAGE)),$(wordlist 2,2,$(FLAME_PAGE)),$(lastword $(FLAME_PAGE)))
-$(B)/tools/view/page_source.o $(B)/tools/report/flame_page.o: OUR_CFLAGS += -Wa,-I$(B)
+$(B)/tools/view/page_source.o $(B)/tools/report/flame/flame_page.o: OUR_CFLAGS += -Wa,-I$(B)
 $(B)/tools/view/page_source.o: $(B)/tools/view/page.html
-$(B)/tools/report/flame_page.o: $(B)/tools/report/flame.html
+$(B)/tools/report/flame/flame_page.o: $(B)/tools/report/flame/flame.html
 
 # Completion of shells, from --help of all programs.
 $(B)/completion.%: tools/completion.sh $(PROGRAMS)

@@ -66,6 +66,7 @@ TABLE = {
     "tools/findings": ("trace/ tools/lib", ""),
     "tools/report": ("trace/ tools/lib tools/findings", "cjson/"),
     "tools/report/efficiency": ("trace/ tools/lib tools/report", "cjson/"),
+    "tools/report/flame": ("trace/ tools/lib tools/report", ""),
     "tools/report/messages": ("trace/ tools/lib tools/report", ""),
     "tools/sort": ("trace/ tools/lib", "cjson/"),
     "tools/sync": ("trace/ tools/lib", "mpi"),

@@ -54,7 +54,7 @@ eslint=$(command -v eslint || true)
 [ "$eslint" ] || echo "no eslint (apt-get install eslint): undefined and unused names are not looked for"
 page=$S/tools/view/page
 lint_page "$page/page.css" "$page/body.html" "$page"/{names,blocks,model,path,draw,panel,findings,view,input,main}.js || exit 1
-lint_page "$S"/tools/report/page/flame{.css,_body.html,.js} || exit 1
+lint_page "$S"/tools/report/flame/page/flame{.css,_body.html,.js} || exit 1
 lines=$(cat "$page"/* | wc -l)
 if [ "$lines" -ge 3000 ]; then
 	echo "$page has $lines lines, the limit is 3000"

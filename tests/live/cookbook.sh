@@ -30,6 +30,9 @@ once() { # NAME COMMAND...
 	"${@:2}" </dev/null
 	"$B/bin/ovni-report" "$1" --json >"$1.json" || complain "$1: ovni-report ended with $?"
 	"$B/bin/ovni-report" why "$1" --json -n 0 >"$1.why" || complain "$1: ovni-report why ended with $?"
+	if [[ " $* " = *" --counters "* ]]; then
+		"$B/bin/ovni-report" perf "$1" --json -n 0 >"$1.perf" || complain "$1: ovni-report perf ended with $?"
+	fi
 	"$B/bin/ovni-report" preempt "$1" --json -n 0 >"$1.culprits" || complain "$1: ovni-report preempt ended with $?"
 	python3 "$1.py" "$1" || complain "$1: the overview"
 }
@@ -95,10 +98,13 @@ times("sleeps", n["count"], said["sleeps"], [said["tid"]])
 slept("asleep", n["time_ns"], said["slept"], [said["tid"]])
 P
 
-problem faults -a -- <<'P'
+problem faults -a --counters major-faults,minor-faults -- <<'P'
+perf = {row["event"]: row for row in load("perf") if row["tid"] == said["tid"]}
+check(not perf["major-faults"]["not_counted"], "major faults are not counted for", perf["major-faults"]["not_counted"], "ns")
+check(0 <= perf["major-faults"]["counted"] - said["faults"] <= 2, "major faults:", perf["major-faults"]["counted"], "truth", said["faults"])
 n = finding("io", who=said["tid"])
 times("sleeps", n["count"], said["sleeps"], [said["tid"]])
-print("  major faults:", said["faults"], "(some find their page read already)")
+print("  major faults:", said["faults"], "(some find their page read already), minor:", perf["minor-faults"]["counted"])
 # to leave a CPU and to come back takes 1 us, which is neither in the sleep nor in the CPU time
 between("asleep", n["time_ns"], said["slept"] - 1000 * said["sleeps"], said["slept"], [said["tid"]])
 P

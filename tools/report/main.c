@@ -21,11 +21,10 @@
 #include "trace/base/units.h"
 
 static const struct report_kind *const kinds[] = {
-	&report_latency,  &report_preempt, &report_wake,       &report_timehist,
-	&report_cpu,	  &report_func,	   &report_counters,   &report_overview,
-	&report_timeline, &report_why,	   &report_blocked,    &report_flame,
-	&report_critical, &report_locks,   &report_efficiency, &report_stacks,
-	&report_messages,
+	&report_latency, &report_preempt,  &report_wake,     &report_timehist, &report_cpu,
+	&report_func,	 &report_counters, &report_overview, &report_timeline, &report_why,
+	&report_blocked, &report_flame,	   &report_critical, &report_locks,    &report_efficiency,
+	&report_stacks,	 &report_messages, &report_perf,
 };
 #define ROWS_KEPT     3 /* of a terminal: head, rows left out, prompt */
 #define MOST_DEFAULT  UINT64_MAX
@@ -40,7 +39,7 @@ struct options {
 	enum terminal_colour colour;
 	uint64_t most;
 	enum group_by by;
-	bool histogram, period, sum, owners, stacks;
+	bool histogram, period, sum, owners, stacks, functions;
 	enum flame_form flame_form;
 	enum flame_time flame_time;
 	struct efficiency_settings efficiency;
@@ -157,6 +156,11 @@ static bool is_latency(const void *settings)
 static bool is_wake(const void *settings)
 {
 	return ((const struct options *)settings)->kind == &report_wake_period;
+}
+
+static bool is_perf(const void *settings)
+{
+	return ((const struct options *)settings)->kind == &report_perf_functions;
 }
 
 static bool is_critical(const void *settings)
@@ -278,6 +282,8 @@ static const struct cli_option cli_options[] = {
 	{"owners", 0, NULL, cli_flag, TO(owners),
 	 "critical: replace sleeps on locks with the paths of the owners", .holds = is_path,
 	 .rule = "only critical follows owners"},
+	{"functions", 0, NULL, cli_flag, TO(functions), "perf: the values by function",
+	 .holds = is_perf, .rule = "only perf has values by function"},
 	{"time", 0, NULL, cli_choice, TO(flame_time), "flame: the time to add up [wall]",
 	 .choices = time_names, NEEDS_FLAME},
 	{"svg", 0, NULL, choose_flame_form, TO(flame_form), "flame, stacks: print a picture",
@@ -302,8 +308,8 @@ static const struct cli_option cli_options[] = {
 	 "only threads with such a name, as 'worker*'", NEEDS_THREADS},
 	{"by", 0, NULL, set_by, TO(by), "one row or table for each of these", .choices = by_names,
 	 .holds = has_groups,
-	 .rule = "only latency, preempt, why, blocked, func, flame and stacks take threads "
-		 "together, and only latency those of a priority"},
+	 .rule = "only latency, preempt, why, blocked, func, flame, stacks and perf (without "
+		 "--functions) take threads together, and only latency those of a priority"},
 	{"loom", 0, "LOOM", filter_add_loom, TO(filter), "only this loom", .holds = selects_loom,
 	 .rule = "the report is of all looms"},
 	{"from", 0, "TIME", moment_option, TO(filter.from),
@@ -332,6 +338,8 @@ static void choose_variant(struct options *options)
 		options->kind = &report_wake_period;
 	if (options->stacks && options->kind == &report_flame)
 		options->kind = &report_stacks;
+	if (options->functions && options->kind == &report_perf)
+		options->kind = &report_perf_functions;
 	if (options->sum && options->kind == &report_critical)
 		options->kind = &report_critical_sum;
 }
@@ -515,6 +523,8 @@ static const struct cli cli = {
 		 "  cpu         use of the time of each CPU; the parts add up to 100 %\n"
 		 "  func        calls of functions: how often, running, runnable, asleep\n"
 		 "  flame       stacks of functions with their own times, for flame graphs\n"
+		 "  perf        perf events that each thread counted while it ran\n"
+		 "              (ovni-bpf --counters), or that each function counted\n"
 		 "  counters    use of the time of each thread, from stats.json; also of a\n"
 		 "              summary (NAME.stats.json)",
 	.options = cli_options,
@@ -536,6 +546,8 @@ static const struct cli cli = {
 		 "  ovni-report efficiency trace\n\n"
 		 "  # which rank waits for whose messages (ovni-bpf --api mpi-messages)\n"
 		 "  ovni-report messages --top 10 trace\n\n"
+		 "  # instructions and cache misses of each function (ovni-bpf --counters)\n"
+		 "  ovni-report perf --functions trace\n\n"
 		 "  # one thread, run by run\n"
 		 "  ovni-report timehist --tid 1204 trace\n\n"
 		 "  # a tenth of a second as text\n"

@@ -9,7 +9,7 @@
  * The times are those of `func`, but a call that the trace or --from and --to cut counts as well,
  * with the part that is seen.
  */
-#include "tools/report/flame.h"
+#include "tools/report/flame/flame.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -86,7 +86,7 @@ int64_t flame_own(const struct flame *flame, const struct flame_frame *frame);
 int flame_svg(const struct flame *flame, struct printer *out, const char *path, double least,
 	      bool inline_html);
 
-/* The page around the picture: its first part, made by the Makefile from tools/report/page/. */
+/* The page around the picture: its first part, made by the Makefile from tools/report/flame/page/. */
 extern const char flame_page[];
 extern const uint64_t flame_page_size; /* bytes */
 #define FLAME_PAGE_END "</body>\n</html>\n"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "tools/lib/table.h"
-#include "tools/report/flame.h"
+#include "tools/report/flame/flame.h"
 #include "trace/base/text.h"
 
 #define WIDTH	1200.0 /* pixels */

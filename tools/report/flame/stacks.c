@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/report/flame.h"
+#include "tools/report/flame/flame.h"
 #include "trace/base/array.h"
 #include "trace/base/log.h"
 #include "trace/ovni/stack_file.h"
