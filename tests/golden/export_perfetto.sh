@@ -148,6 +148,32 @@ assert [s[1:] for s in file.slices if s[1] == "f"] == [("f", 1210, 1300, {"inner
                                                        ("f", 1210, 1400, {"f(arg1)": 5})], file.slices
 PYTHON
 
+# Values of ovni-bpf --counters are of a run: from its begin to its end.
+python3 "$S/tests/golden/tools_make.py" counted <<'END'
+thread n 1 7 bpf.name="a" bpf.counters=true ovni.require={"ovni":"1.1.0","nosv":"2.6.0"} nosv.hwc={"0":{"name":"cycles"}} nosv.can_breakdown=false
+1000 OHx i32:0 i32:-1 u64:0
+1500 VWC+ i64:100
+1600 OHp u16:1 i32:0
+1800 OHw i32:0
+2000 OHr
+2100 VWC+ i64:7
+2200 VWC+ i64:-1
+2300 OHe
+END
+export_ 0 counted
+reader counted.pftrace counted "$B/bin"
+export_ 0 --from 2050 -o counted.piece counted
+python3 -B - "$S/tests/golden" <<'PYTHON' >said 2>&1 || fail "the counters of runs"
+import sys
+sys.path.insert(0, sys.argv[1])
+from perfetto_file import File
+
+values = File("counted.pftrace").counters[0, 7, "cycles"]
+assert values == [(1000, 100), (1500, 0), (2000, 7), (2100, 0), (2100, -1), (2200, 0)], values
+values = File("counted.piece").counters[0, 7, "cycles"]
+assert values == [(2050, 0), (2050, 7), (2100, 0), (2100, -1), (2200, 0)], values
+PYTHON
+
 # States on the virtual CPU, as `why` has them, but not those of a thread that is only entered or closed there; bodies of
 # tasks, with the label of their type; system calls of sleeps, as functions in which the thread is blocked.
 python3 "$S/tests/golden/tools_make.py" more <<'END'

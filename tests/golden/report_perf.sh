@@ -10,7 +10,7 @@ same() { # ARGUMENTS...: the expected output is standard input
 	"$B/bin/ovni-report" perf "$@" >got 2>err || fail "ovni-report perf $*: $(cat err)"
 	diff - got || fail "ovni-report perf $*"
 }
-names='nosv.hwc={"0":{"name":"cycles"},"1":{"name":"instructions"}} nosv.can_breakdown=false ovni.require={"ovni":"1.1.0","nosv":"2.6.0"}'
+names='bpf.counters=true nosv.hwc={"0":{"name":"cycles"},"1":{"name":"instructions"}} nosv.can_breakdown=false ovni.require={"ovni":"1.1.0","nosv":"2.6.0"}'
 marks='ovni.mark={"0":{"title":"Function","chan_type":"stack","labels":{"1":"f","2":"g"}}}'
 make_trace trace <<END
 thread n 1 1 bpf.name="a" $names $marks

@@ -120,6 +120,31 @@ for kind, content in ("script", scripts[0]), ("style", styles[0]):
 assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\(|new Function|\son\w+=|https?:", text)
 PYTHON
 
+# Values of ovni-bpf --counters are of a run: from its begin to its end; those of nOS-V last until the next one.
+for ours in true false; do
+	python3 "$S/tests/golden/tools_make.py" counted <<END
+thread n 1 7 bpf.name="a" bpf.counters=$ours ovni.require={"ovni":"1.1.0","nosv":"2.6.0"} nosv.hwc={"0":{"name":"cycles"}} nosv.can_breakdown=false
+1000 OHx i32:0 i32:-1 u64:0
+1500 VWC+ i64:100
+1600 OHp u16:1 i32:0
+1800 OHw i32:0
+2000 OHr
+2200 VWC+ i64:-1
+2300 OHe
+END
+	view 0 -o counted.html counted
+	agree counted.html counted
+	python3 -B - "$S/tests/golden" <<'PYTHON' >>counted.txt
+import sys
+sys.path.insert(0, sys.argv[1])
+from view_page import Page
+print([point[1:] for point in Page("counted.html").points])
+PYTHON
+	rm -r counted
+done
+[ "$(cat counted.txt)" = '[(100, 0, 100), (100, 500, 0), (100, 1000, -1), (100, 1200, 0)]
+[(100, 500, 100), (100, 1200, -1)]' ] || fail "counters: $(cat counted.txt)"
+
 # Traces of other programs, of all models.
 for name in syn-random-06 syn-kernel-switches syn-nodes-tampi-mpi-nosv-random; do
 	view 0 -o v.html "$CONFORMANCE/emu/$name/trace"

@@ -77,6 +77,7 @@ static void each_stream_declares_the_counters(void **state)
 	assert_string_equal(json_string(json_get(meta, "nosv.hwc.0.name")), "page-faults");
 	assert_string_equal(json_string(json_get(meta, "nosv.hwc.1.name")), "task-clock");
 	assert_non_null(json_string(json_get(meta, "ovni.require.nosv")));
+	assert_true(json_bool(json_get(meta, "bpf.counters")));
 	json_free(meta);
 }
 

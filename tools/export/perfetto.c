@@ -541,18 +541,26 @@ static void take_single(struct exporter *x, uint32_t stream, const struct event 
 		perfetto_slices_note(&x->slices, stream, ev->clock, title, value, NULL);
 }
 
-/* nOS-V reads all its hardware counters at once. */
-static void take_counters(struct exporter *x, uint32_t stream, const struct event *ev)
+/* nOS-V reads all its hardware counters at once. Those of ovni-bpf --counters are of the present
+ * run: from its begin to its end, and 0 behind it. */
+static void take_counters(struct exporter *x, const struct intervals *intervals, uint32_t stream,
+			  const struct event *ev)
 {
+	const struct interval_thread *t = &intervals->threads[stream];
+	bool of_run = x->request->source->owners[stream].counters && t->on;
+
 	for (uint32_t i = 0; (i + 1) * sizeof(int64_t) <= ev->payload_size; i++) {
 		struct slice_track *track = NULL;
 
 		if (subjects_counter(&x->subjects, i))
 			track = perfetto_slices_track(&x->slices, stream, -ev->model,
 						      SLICES_COUNTER + i);
-		if (track)
-			perfetto_slices_count(&x->slices, track, ev->clock,
-					      get_i64(ev->payload + i * sizeof(int64_t)));
+		if (!track)
+			continue;
+		perfetto_slices_count(&x->slices, track, of_run ? t->interval.start : ev->clock,
+				      get_i64(ev->payload + i * sizeof(int64_t)));
+		if (of_run)
+			perfetto_slices_count(&x->slices, track, ev->clock, 0);
 	}
 }
 
@@ -582,7 +590,8 @@ static void take_task(struct exporter *x, uint32_t stream, const struct event *e
 		perfetto_slices_annotate(&x->slices, track, "bodyid", body.body);
 }
 
-static void take_region(struct exporter *x, uint32_t stream, const struct event *ev)
+static void take_region(struct exporter *x, const struct intervals *intervals, uint32_t stream,
+			const struct event *ev)
 {
 	struct function function;
 	enum catalog_action action = function_event(ev, &function);
@@ -591,7 +600,7 @@ static void take_region(struct exporter *x, uint32_t stream, const struct event 
 
 	if (action != ACTION_PUSH && action != ACTION_POP && action != ACTION_SET) {
 		if (event_mcv(ev) == MCV('V', 'W', 'C'))
-			take_counters(x, stream, ev);
+			take_counters(x, intervals, stream, ev);
 		return;
 	}
 	track = perfetto_slices_track(&x->slices, stream, function.type,
@@ -620,7 +629,7 @@ static void take_mark(struct exporter *x, const struct intervals *intervals, uin
 	else if (ev->value == '=')
 		take_single(x, stream, ev);
 	else
-		take_region(x, stream, ev);
+		take_region(x, intervals, stream, ev);
 }
 
 /* A thread is moved to another CPU by itself, or by another one. */
@@ -741,7 +750,7 @@ static int take_event(void *arg, const struct intervals *intervals, uint32_t str
 	else if (ev->model == 'K' && ev->category == 'C')
 		follow(x, intervals, stream, ev->clock, false);
 	else if (ev->model != 'O') {
-		take_region(x, stream, ev);
+		take_region(x, intervals, stream, ev);
 		take_task(x, stream, ev);
 	}
 	return x->file.error;

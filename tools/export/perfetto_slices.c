@@ -454,7 +454,7 @@ void perfetto_slices_count(struct perfetto_slices *s, struct slice_track *track,
 {
 	track->counter = track->known = true;
 	track->value = value;
-	put_value(s, track, clock);
+	put_value(s, track, clock < s->begin ? s->begin : clock);
 }
 
 void perfetto_slices_renamed(struct perfetto_slices *s, uint32_t stream, int64_t clock,

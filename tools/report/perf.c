@@ -115,13 +115,10 @@ static int64_t name_number(struct perf *perf, const char *name)
 	return added && *added ? added - perf->names : -ENOMEM;
 }
 
-/* The events of a stream of ovni-bpf; those of nOS-V itself are not read at switches. */
 static int read_names(struct perf *perf, struct thread *t, const struct json *meta)
 {
 	char key[40];
 
-	if (!json_get(meta, "bpf"))
-		return 0;
 	for (; t->n < EVENTS_MOST; t->n++) {
 		const char *name;
 		int64_t number;
@@ -144,9 +141,13 @@ static int init(struct report *report)
 	struct thread *threads = report->data;
 
 	for (size_t i = 0; i < report->source->trace.nstreams; i++) {
-		struct json *meta = trace_metadata(&report->source->trace, i);
-		int err = meta ? read_names(perf, &threads[i], meta) : -EINVAL;
+		struct json *meta;
+		int err;
 
+		if (!report->source->owners[i].counters)
+			continue; /* nOS-V does not read its own at switches */
+		meta = trace_metadata(&report->source->trace, i);
+		err = meta ? read_names(perf, &threads[i], meta) : -EINVAL;
 		json_free(meta);
 		if (err)
 			return err;

@@ -522,15 +522,24 @@ static int write_point(struct collect *c, uint32_t stream, int64_t clock, int32_
 	return columns_flush(&c->points, POINT_COLUMNS, c->page, "points");
 }
 
-/* The hardware counters of nOS-V: a value for each one. */
-static int write_counters(struct collect *c, uint32_t stream, const struct event *ev)
+/* The hardware counters of nOS-V: a value for each one. Those of ovni-bpf --counters are of the
+ * present run: from its begin to its end, and 0 behind it. */
+static int write_counters(struct collect *c, const struct intervals *intervals, uint32_t stream,
+			  const struct event *ev)
 {
+	const struct interval_thread *t = &intervals->threads[stream];
+	bool of_run = c->source->owners[stream].counters && t->on;
 	size_t n = ev->value == 'C' && ev->jumbo ? ev->payload_size / 8 : 0;
 	int err = 0;
 
-	for (size_t i = 0; i < n && i < COUNTERS_MOST && err == 0; i++)
-		err = write_point(c, stream, ev->clock, COUNTER_TYPE + (int32_t)i,
+	for (size_t i = 0; i < n && i < COUNTERS_MOST && err == 0; i++) {
+		int32_t type = COUNTER_TYPE + (int32_t)i;
+
+		err = write_point(c, stream, of_run ? t->interval.start : ev->clock, type,
 				  get_i64(ev->payload + 8 * i));
+		if (of_run && !err)
+			err = write_point(c, stream, ev->clock, type, 0);
+	}
 	return err;
 }
 
@@ -620,7 +629,7 @@ static int take_event(void *arg, const struct intervals *intervals, uint32_t str
 				  c->now);
 	}
 	if (ev->model == 'V' && ev->category == 'W')
-		return write_counters(c, stream, ev);
+		return write_counters(c, intervals, stream, ev);
 	return take_call(c, stream, ev);
 }
 

@@ -499,6 +499,7 @@ int owner_init(struct owner *owner, const struct json *meta)
 	owner->known_rank = json_is_number(rank) ? json_int(rank) : -1;
 	owner->thread = part && !strcmp(part, "thread");
 	owner->recorded = json_get(meta, "bpf.events") != NULL;
+	owner->counters = json_bool(json_get(meta, "bpf.counters"));
 	owner->irq = json_bool(json_get(meta, "bpf.session.irq"));
 	owner->locks = json_bool(json_get(meta, "bpf.session.locks")) ||
 		       json_bool(json_get(meta, "bpf.locks"));

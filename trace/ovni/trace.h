@@ -97,6 +97,7 @@ struct owner {
 	bool irq;	    /* bpf.session.irq: the time of interrupts is recorded */
 	bool locks;	    /* bpf.session.locks, or bpf.locks: owners of locks are recorded */
 	bool recorded;	    /* by ovni-bpf: it has bpf.events */
+	bool counters;	    /* bpf.counters: a VWC has the values of a run (--counters) */
 	bool accelerator;   /* a part of a Loom run: its CPU is no CPU of a machine (loom.md 9.1) */
 };
 

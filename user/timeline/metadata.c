@@ -501,6 +501,8 @@ struct json *describe_stream(const struct description *d)
 	put_nosv(doc, d);
 	bpf = json_put_object(doc, "bpf");
 	put_thread(bpf, d);
+	if (d->counters)
+		json_put_bool(bpf, "counters", true);
 	if (d->cpus && d->parent_pid)
 		json_put_int(bpf, "parent", d->parent_pid);
 	if (d->info)
