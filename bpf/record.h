@@ -41,6 +41,7 @@ enum record_kind {
 	RECORD_PRIORITY = 11,	/* struct record_priority: after a switch, if it has changed */
 	RECORD_REGISTERS = 12,	/* struct record_registers: from the iterator alone */
 	RECORD_COUNTERS = 13,	/* struct record_counters: before the switch that ends a run */
+	RECORD_IO = 14,		/* struct record_io: before the switch that ends an I/O sleep */
 	RECORD_KINDS		/* first unused number */
 };
 
@@ -207,6 +208,27 @@ struct record_counters {
 	__s64 values[COUNTERS_MAX];
 };
 _Static_assert(sizeof(struct record_counters) == 88, "wire size");
+
+/*
+ * RECORD_IO: the completion of this request on a block device has woken the task of the id, which
+ * enters this CPU in the next switch record of the ring (--why=io).
+ */
+#define IO_SECTOR_MASK	 ((1ull << 48) - 1)
+#define IO_SECTORS_SHIFT 48
+#define IO_SECTORS_MAX	 0x7fff /* and more */
+#define IO_WRITE_SHIFT	 63
+
+struct io_request {
+	__u64 request; /* sector of 512 bytes, number of sectors, write; see above */
+	__u32 device;  /* major << 20 | minor; 0: no request */
+	__u32 us;      /* at the device; 0: not known */
+};
+
+struct record_io {
+	struct record_head head;
+	struct io_request io;
+};
+_Static_assert(sizeof(struct record_io) == 32, "wire size");
 
 /*
  * RECORD_SWITCH, head.flags. With a CPU list (-C) only switches on the listed CPUs are sent, and

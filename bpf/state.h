@@ -125,6 +125,7 @@ struct task_state {
 	__u64 calls;		      /* entries of functions that were recorded */
 	__u64 kept_sp, kept; /* a pointer that an entry with this stack pointer keeps for its return
 			      */
+	struct io_request io; /* that has woken it, until it enters a CPU (--why=io) */
 };
 
 /*

@@ -239,6 +239,14 @@ BASE = [
      "again.",
      [("thread/stack-time", "Time asleep per stack", "Time",
        "Time that each thread is off the CPU with each stack, the wait for a CPU after a wake-up included.")]),
+    ("thread/device", 309, "Thread: block device of the sleep", BY_VALUE,
+     "Block device for whose request every thread sleeps, from then until it runs again.",
+     [("thread/device-time", "Time asleep per block device", "Time",
+       "Time that each thread is off the CPU for each block device, the wait for a CPU after a wake-up\n"
+       "included.")]),
+    ("thread/device-request", 310, "Thread: request at the device, us", GRADIENT,
+     "Time at the device, in us, of the request for which every thread sleeps, from then until it runs\n"
+     "again.", []),
     ("thread/interrupts", 308, "Thread: interrupts in the run, 1/10000", GRADIENT,
      "Part of every run of every thread that interrupts took, in 1/10000: 100 is 1 %.", []),
     ("thread/first-taker", 301, "Thread: first taker of the CPU", BY_VALUE,

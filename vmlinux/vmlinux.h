@@ -169,6 +169,22 @@ struct sched_entity {
 	struct cfs_rq *cfs_rq;
 };
 
+typedef __u32 dev_t;
+typedef __u32 blk_opf_t;
+typedef __u64 sector_t;
+
+struct block_device {
+	dev_t bd_dev;
+};
+
+struct request {
+	blk_opf_t cmd_flags;
+	unsigned int __data_len;
+	sector_t __sector;
+	struct block_device *part;
+	__u64 io_start_time_ns;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;

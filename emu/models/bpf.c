@@ -15,6 +15,8 @@
  *   307  the stack of a long sleep               from OHp to the next OHr, read ahead as 306
  *   308  the part of a run that interrupts     from OHx or OHr to OHp, of the thread and its CPU;
  *        took, in 1/10 000                     the OHr or OHe that follows has it
+ *   309  the block device of an I/O sleep        from OHp to the next OHr, which has it
+ *   310  the time of its request there, us       the same; the OHw before has it
  *   324  running, runnable or sleeping, and why from OHx to OHe
  *
  * In: OHx, OHp, OHw, OHr, OHe and marks; out: lines, and arrows with --arrows. 301 and 302 show
@@ -41,7 +43,7 @@
 #include "trace/states/intervals.h"
 #include "trace/states/sleep_call.h"
 
-enum { REASON, NEXT, WAKER, LOST, IRQ, CALL, OBJECT, OWNER, STACK, ACTIVITY };
+enum { REASON, NEXT, WAKER, LOST, IRQ, CALL, OBJECT, OWNER, STACK, DEVICE, DEVICE_TIME, ACTIVITY };
 
 /* Values of 301, 302 and 306 without a thread; the ids of threads follow. */
 enum {
@@ -113,6 +115,8 @@ static const struct channel_page channels[] = {
 	[IRQ] = SCHEDULER_CHANNEL(308, CPU_OF_RUNNING, "Thread: interrupts in the run, 1/10000",
 				  NULL),
 	[STACK] = SCHEDULER_CHANNEL(307, CPU_NONE, "Thread: stack of the sleep", NULL),
+	[DEVICE] = SCHEDULER_CHANNEL(309, CPU_NONE, "Thread: block device of the sleep", NULL),
+	[DEVICE_TIME] = SCHEDULER_CHANNEL(310, CPU_NONE, "Thread: request at the device, us", NULL),
 };
 
 #define TID_MAX	       (1 << 22) /* the maximum of Linux */
@@ -139,9 +143,17 @@ struct off_period {		     /* of one thread, for arrows */
 	const struct cpu *left;	     /* CPU that the thread left, NULL: none */
 };
 
+struct device {			 /* a block device of a loom */
+	const struct loom *loom; /* NULL: no sleep has it yet */
+	uint32_t stream;	 /* whose metadata name it */
+	unsigned major, minor;
+	char *name, *label; /* label: for the .pcf */
+};
+
 struct bpf {
 	uint32_t first;		    /* channel */
-	bool irqs;		    /* the recording has the time of interrupts */
+	bool irqs;		    /* the recording has the time of interrupts, */
+	bool io;		    /* and the requests of I/O sleeps */
 	bool *richer;		    /* by stream: it has the richer payloads */
 	struct known_thread *known; /* in the order of their first use */
 	size_t nknown;
@@ -155,6 +167,8 @@ struct bpf {
 	struct stack_table stacks;
 	char **stack_labels; /* nstack_labels of them */
 	size_t nstack_labels;
+	struct device *devices; /* value of 309: the index + 1 */
+	size_t ndevices;
 };
 
 /* ---- metadata ---- */
@@ -179,6 +193,34 @@ static int add_name(struct bpf *bpf, size_t stream, const struct json *node)
 	return 0;
 }
 
+static int add_device(struct bpf *bpf, uint32_t stream, unsigned major, unsigned minor,
+		      const char *name)
+{
+	char *copy = strdup(name);
+	struct device *device = copy ? ARRAY_ADD(bpf->devices, bpf->ndevices) : NULL;
+
+	if (!device) {
+		free(copy);
+		return -ENOMEM;
+	}
+	*device = (struct device){.stream = stream, .major = major, .minor = minor, .name = copy};
+	return 0;
+}
+
+/* The names of the block devices, "254:0": "vda"; one that is no number is ignored. */
+static int read_devices(struct bpf *bpf, size_t stream, const struct json *devices)
+{
+	for (const struct json *node = json_first(devices); node; node = json_next(node)) {
+		unsigned major, minor;
+		const char *name = json_string(node);
+
+		if (name && sscanf(json_name(node), "%4u:%7u", &major, &minor) == 2 &&
+		    add_device(bpf, (uint32_t)stream, major, minor, text_shown(name)))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static int metadata(struct emulator *emu, struct model_state *state, const struct json *meta,
 		    size_t stream)
 {
@@ -196,7 +238,9 @@ static int metadata(struct emulator *emu, struct model_state *state, const struc
 	}
 	bpf->richer[stream] = true;
 	bpf->irqs |= json_bool(json_get(meta, "bpf.session.irq"));
-	if (sleep_objects_metadata(&bpf->objects, meta, stream))
+	bpf->io |= json_bool(json_get(meta, "bpf.session.io"));
+	if (sleep_objects_metadata(&bpf->objects, meta, stream) ||
+	    read_devices(bpf, stream, json_get(meta, "bpf.session.devices")))
 		return model_complain(state, "out of memory (for the model bpf)");
 	for (name = json_first(json_get(meta, "bpf.names")); name; name = json_next(name))
 		if (add_name(bpf, stream, name))
@@ -400,6 +444,57 @@ static int64_t stack_value(struct bpf *bpf, const struct pairs *pairs)
 	return (int64_t)line->first + 1;
 }
 
+/* Value of 309 for a device of the loom of a thread; 0 without memory. */
+static int64_t device_value(struct emulator *emu, struct bpf *bpf, const struct thread *th,
+			    const struct block_request *request)
+{
+	const struct loom *loom = th->process->loom;
+
+	for (size_t i = 0; i < bpf->ndevices; i++) {
+		struct device *d = &bpf->devices[i];
+
+		if (d->major != request->major || d->minor != request->minor)
+			continue;
+		if (!d->loom && emu->sys.thread_of_stream[d->stream]->process->loom == loom)
+			d->loom = loom;
+		if (d->loom == loom)
+			return (int64_t)i + 1;
+	}
+	if (add_device(bpf, th->stream, request->major, request->minor, "device"))
+		return 0;
+	bpf->devices[bpf->ndevices - 1].loom = loom;
+	return (int64_t)bpf->ndevices;
+}
+
+/* The request that ends a sleep which begins: OHw and OHr, which are among the next events of the
+ * thread, have it. */
+static int put_request(struct bpf *bpf, struct pairs *pairs)
+{
+	const struct stream *stream = &pairs->emu->streams[pairs->th->stream];
+	const uint8_t *at = stream->at, *end = stream_peek_end(stream);
+	struct block_request request;
+	int64_t us = 0, device = 0;
+	struct event next;
+	ssize_t n;
+
+	while (bpf->io && !device && (n = event_decode(&next, at, end)) > 0) {
+		if (next.model != 'O' || (next.category != 'H' && next.category != 'A') ||
+		    next.value == 'p' || next.value == 'e')
+			break;
+		if (next.value == 'w')
+			us = sleep_device_us(&next);
+		if (interval_request(&next, &request)) {
+			device = device_value(pairs->emu, bpf, pairs->th, &request);
+			if (!device)
+				return emu_refuse(pairs->emu, "out of memory (for the devices)");
+		}
+		at += n;
+	}
+	put(pairs, DEVICE, device);
+	put(pairs, DEVICE_TIME, device ? us : 0);
+	return 0;
+}
+
 static int leave(struct bpf *bpf, struct pairs *pairs, const struct event *ev)
 {
 	struct emulator *emu = pairs->emu;
@@ -426,6 +521,8 @@ static int leave(struct bpf *bpf, struct pairs *pairs, const struct event *ev)
 	put(pairs, NEXT, taker);
 	err = sleep_in_call(bpf, pairs, ev);
 	put(pairs, STACK, stack_value(bpf, pairs));
+	if (!err && reason == OFF_CPU_IO)
+		err = put_request(bpf, pairs);
 	put(pairs, ACTIVITY,
 	    (off_cpu_runnable(reason) ? ACTIVITY_RUNNABLE : ACTIVITY_SLEEPING) + (int64_t)reason);
 	return err;
@@ -499,6 +596,8 @@ static void resume(struct bpf *bpf, struct pairs *pairs)
 	put(pairs, OBJECT, 0);
 	put(pairs, OWNER, 0);
 	put(pairs, STACK, 0);
+	put(pairs, DEVICE, 0);
+	put(pairs, DEVICE_TIME, 0);
 	put(pairs, ACTIVITY, ACTIVITY_RUNNING);
 	if (!period)
 		return;
@@ -633,6 +732,25 @@ static int describe_stacks(struct emulator *emu, struct bpf *bpf)
 	return 0;
 }
 
+/* Adds the labels of the devices that occur. Returns 0 or -ENOMEM. */
+static int describe_devices(struct emulator *emu, struct bpf *bpf)
+{
+	bool many = emu->sys.nlooms > 1;
+
+	for (size_t i = 0; i < bpf->ndevices; i++) {
+		struct device *d = &bpf->devices[i];
+
+		if (!d->loom)
+			continue;
+		d->label = xasprintf("%s (%u:%u)%s%s", d->name, d->major, d->minor,
+				     many ? " on " : "", many ? d->loom->name : "");
+		if (!d->label || channel_add_label(&emu->channels[bpf->first + DEVICE],
+						   (int64_t)i + 1, d->label))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static int describe(struct emulator *emu, struct model_state *state)
 {
 	struct bpf *bpf = state->data;
@@ -656,6 +774,8 @@ static int describe(struct emulator *emu, struct model_state *state)
 	if (sleep_objects_describe(&bpf->objects, &emu->channels[bpf->first + CALL],
 				   &emu->channels[bpf->first + OBJECT]))
 		return log_no_memory("for the names of system calls");
+	if (describe_devices(emu, bpf))
+		return log_no_memory("for the names of block devices");
 	return describe_stacks(emu, bpf) ? log_no_memory("for the names of stacks") : 0;
 }
 
@@ -672,6 +792,11 @@ static void close_bpf(struct model_state *state)
 		free(bpf->stack_labels[i]);
 	free(bpf->stack_labels);
 	stack_table_free(&bpf->stacks);
+	for (size_t i = 0; i < bpf->ndevices; i++) {
+		free(bpf->devices[i].name);
+		free(bpf->devices[i].label);
+	}
+	free(bpf->devices);
 	for (size_t i = 0; i < bpf->nnames; i++)
 		free(bpf->names[i].text);
 	for (size_t i = 0; i < bpf->nknown; i++)

@@ -8,7 +8,7 @@ cfgtrace: writes the smallest trace with all that we have views of.
 One thread that runs for a while, as ovni-bpf would have recorded it (`require.bpf`): it has
 a region of every model, a task of every runtime, a probe (mark type 0), the API pthread (80, 81),
 priorities (89, 90), a gap
-(mark type 92), the marks of an accelerator (93 to 99), a sleep on a lock with a stack, a run with an interrupt, a hardware counter and
+(mark type 92), the marks of an accelerator (93 to 99), a sleep on a lock with a stack, a run with an interrupt, a sleep with a request, a hardware counter and
 permission for every breakdown.
 """
 import json
@@ -43,7 +43,7 @@ META = {
             "99": {"title": "Accel: extension record", "chan_type": "single"},
         },
     },
-    "bpf": {"session": {"machine": "x86_64", "irq": True}},
+    "bpf": {"session": {"machine": "x86_64", "irq": True, "io": True}},
     "nosv": {"can_breakdown": True, "hwc": {"0": {"name": "INSTRUCTIONS"}}},
 }
 
@@ -69,6 +69,7 @@ EVENTS += [(mcv, mark(1, number)) for number in (0, 80, 81, 92) for mcv in ("OM[
 EVENTS += [("OM=", mark(1, number)) for number in (89, 90)]
 EVENTS += [("OM=", mark(1, number)) for number in range(93, 100)]
 EVENTS += [("OHp", struct.pack("<HiHQ", 1, 0, 202, 4096)), ("OHw", struct.pack("<iiII", -2, -1, 1, 0)), ("OHr", struct.pack("<I", 5))]
+EVENTS += [("OHp", struct.pack("<Hi", 3, 0)), ("OHw", struct.pack("<iiII", -2, 0, 0, 9)), ("OHr", struct.pack("<IIQ", 0, 8 << 20, 8))]
 EVENTS += [("OHe", b"")]
 
 

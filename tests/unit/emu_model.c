@@ -101,7 +101,7 @@ static void types_are_those_of_the_specification(void **state)
 {
 	static const struct {
 		const char *model;
-		unsigned types[11];
+		unsigned types[13];
 	} table[] = {
 		{"nanos6", {35, 36, 37, 38, 39, 40}},
 		{"nodes", {30}},
@@ -111,7 +111,7 @@ static void types_are_those_of_the_specification(void **state)
 		{"openmp", {50, 51, 52}},
 		{"tampi", {20}},
 		{"nosv", {15, 10, 11, 12, 13, 14, 16}},
-		{"bpf", {300, 301, 302, 303, 308, 304, 305, 306, 307, 324}},
+		{"bpf", {300, 301, 302, 303, 308, 304, 305, 306, 307, 309, 310, 324}},
 	};
 	size_t m = 0;
 

@@ -125,20 +125,29 @@ static const struct {
 	{"-a --mode summary --strict-drops", "--strict-drops: needs --mode full"},
 	{"-a --mode summary --kernel-model", "--kernel-model: needs --mode full"},
 	{"-a --mode summary --why call",
-	 "--why: call, lock, prio, stack and irq need --mode full and switch among --events"},
+	 "--why: call, lock, prio, stack, irq and io need --mode full and switch among --events; "
+	 "io also wake among them, and no --kernel-model"},
 	{"-a --mode summary --why=prio",
-	 "--why: call, lock, prio, stack and irq need --mode full and switch among --events"},
+	 "--why: call, lock, prio, stack, irq and io need --mode full and switch among --events; "
+	 "io also wake among them, and no --kernel-model"},
 	{"-a --events fork --why=lock",
-	 "--why: call, lock, prio, stack and irq need --mode full and switch among --events"},
-	{"-a --why=stack=code", "'stack=code' is none of call, lock, none, prio, irq, stack, "
+	 "--why: call, lock, prio, stack, irq and io need --mode full and switch among --events; "
+	 "io also wake among them, and no --kernel-model"},
+	{"-a --why=io --kernel-model",
+	 "--why: call, lock, prio, stack, irq and io need --mode full and switch among --events; "
+	 "io also wake among them, and no --kernel-model"},
+	{"-a --why=io --events switch",
+	 "--why: call, lock, prio, stack, irq and io need --mode full and switch among --events; "
+	 "io also wake among them, and no --kernel-model"},
+	{"-a --why=stack=code", "'stack=code' is none of call, lock, none, prio, irq, io, stack, "
 				"stack=kernel, stack=user, stack=both"},
 	{"-a --why=stack,99us", "--why stack,99us: the shortest time is 100us"},
-	{"-a --why=1ms", "'1ms' is none of call, lock, none, prio, irq, stack, stack=kernel"},
-	{"-a --why=stack,1ms,2ms", "'2ms' is none of call, lock, none, prio, irq, stack, "
+	{"-a --why=1ms", "'1ms' is none of call, lock, none, prio, irq, io, stack, stack=kernel"},
+	{"-a --why=stack,1ms,2ms", "'2ms' is none of call, lock, none, prio, irq, io, stack, "
 				   "stack=kernel, stack=user, stack=both and no time"},
 	{"-a --why=stack,", "'' is none of call"},
-	{"-a --why=io",
-	 "--why io: 'io' is none of call, lock, none, prio, irq, stack, stack=kernel"},
+	{"-a --why=disk",
+	 "--why disk: 'disk' is none of call, lock, none, prio, irq, io, stack, stack=kernel"},
 	{"-a --mode summary --counters cycles", "--counters: needs --mode full and switch among"},
 	{"-a --kernel-model --counters cs", "--counters: needs --mode full and switch among"},
 	{"-a --counters cycles,cows", "'cows' is no event known here"},

@@ -172,6 +172,7 @@ static void explain_anew(struct printer *out, const struct event *ev)
 {
 	const struct signature *sig = NULL;
 	char *at = printer_room(out, SENTENCE);
+	struct block_request request;
 	size_t n;
 
 	if (!at)
@@ -194,8 +195,8 @@ static void explain_anew(struct printer *out, const struct event *ev)
 		n = OWNER_END; /* put_owner() has it */
 	if (sleep_stack(ev))
 		n = STACK_END; /* put_stack() has it */
-	if (interval_irq_ns(ev))
-		n = ev->payload_size; /* put_irq_time() has it */
+	if (sleep_device_us(ev) || interval_irq_ns(ev) || interval_request(ev, &request))
+		n = ev->payload_size; /* put_request() and put_irq_time() have it */
 	if (n < ev->payload_size) {
 		printer_bytes(out, " +", 2);
 		put_bytes(out, ev->payload + n, ev->payload_size - n);
@@ -407,6 +408,22 @@ static void put_stack(struct dump *d, const struct event *ev)
 	free(text);
 }
 
+/* The request that ended a sleep, or its time at the device. */
+static void put_request(struct dump *d, const struct event *ev)
+{
+	struct block_request request;
+
+	if (sleep_device_us(ev))
+		printer_format(&d->out, ", at the device for %u us", sleep_device_us(ev));
+	if (interval_request(ev, &request))
+		printer_format(&d->out,
+			       ", after a %s of %" PRIu64 "%s bytes at sector %" PRIu64
+			       " of device %u:%u",
+			       request.write ? "write" : "read", request.sectors * 512,
+			       request.sectors == REQUEST_SECTORS_MOST ? " or more" : "",
+			       request.sector, request.major, request.minor);
+}
+
 static void put_irq_time(struct dump *d, const struct event *ev)
 {
 	char text[DURATION_TEXT];
@@ -438,6 +455,7 @@ static inline void print_line(struct dump *d, uint32_t stream, const struct even
 			put_call(d, stream, ev);
 			put_owner(d, ev);
 			put_stack(d, ev);
+			put_request(d, ev);
 		}
 		put_irq_time(d, ev);
 	}
@@ -449,6 +467,7 @@ static void print_json(struct dump *d, uint32_t stream, const struct event *ev)
 	const char mcv[3] = {(char)ev->model, (char)ev->category, (char)ev->value};
 	const char *path = d->source.trace.streams[stream];
 	struct printer *out = &d->out;
+	struct block_request request;
 	char *call = call_text(d, stream, ev);
 
 	printer_format(out, "{\"clock\":\"%lld\",\"mcv\":", (long long)ev->clock);
@@ -468,6 +487,14 @@ static void print_json(struct dump *d, uint32_t stream, const struct event *ev)
 		printer_format(out, ",\"lock_owner\":%d", sleep_lock_owner(ev));
 	if (sleep_stack(ev))
 		printer_format(out, ",\"stack\":%u", sleep_stack(ev));
+	if (sleep_device_us(ev))
+		printer_format(out, ",\"device_us\":%u", sleep_device_us(ev));
+	if (interval_request(ev, &request))
+		printer_format(out,
+			       ",\"device\":\"%u:%u\",\"sector\":%" PRIu64 ",\"sectors\":%" PRIu64
+			       ",\"write\":%s",
+			       request.major, request.minor, request.sector, request.sectors,
+			       request.write ? "true" : "false");
 	if (interval_irq_ns(ev))
 		printer_format(out, ",\"interrupts\":%" PRId64, interval_irq_ns(ev));
 	printer_text(out, ",\"args\":");

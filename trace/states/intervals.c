@@ -191,14 +191,33 @@ int64_t interval_unknown_ns(const struct event *ev)
 	return ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
 }
 
+#define REQUEST_PAYLOAD 16 /* bytes: interrupts, device, request */
+
 int64_t interval_irq_ns(const struct event *ev)
 {
 	uint32_t mcv = event_mcv(ev);
 
 	if ((mcv != MCV('O', 'H', 'r') && mcv != MCV('O', 'H', 'e')) ||
-	    ev->payload_size != sizeof(uint32_t))
+	    (ev->payload_size != sizeof(uint32_t) && ev->payload_size != REQUEST_PAYLOAD))
 		return 0;
 	return irq_time_decode(get_u32(ev->payload));
+}
+
+bool interval_request(const struct event *ev, struct block_request *request)
+{
+	uint64_t packed;
+
+	if (event_mcv(ev) != MCV('O', 'H', 'r') || ev->payload_size != REQUEST_PAYLOAD)
+		return false;
+	packed = get_u64(ev->payload + 8);
+	*request = (struct block_request){
+		.major = get_u32(ev->payload + 4) >> 20,
+		.minor = get_u32(ev->payload + 4) & 0xfffff,
+		.sector = packed & ((1ull << 48) - 1),
+		.sectors = packed >> 48 & 0x7fff,
+		.write = packed >> 63,
+	};
+	return true;
 }
 
 static bool leaves_lost(const struct event *ev)

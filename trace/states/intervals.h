@@ -92,6 +92,18 @@ int64_t interval_known_run(const struct event *ev, int64_t start);
  * not recorded (event-mapping.md, "The time of interrupts"). */
 int64_t interval_irq_ns(const struct event *ev);
 
+#define REQUEST_SECTORS_MOST 32767 /* stand for more, too */
+
+struct block_request {
+	uint32_t major, minor;	  /* of the device */
+	uint64_t sector, sectors; /* of 512 bytes */
+	bool write;
+};
+
+/* The request that ended the sleep before an event OHr (ovni-bpf --why=io). False: none, or not
+ * recorded. Its time at the device is that of sleep_device_us(). */
+bool interval_request(const struct event *ev, struct block_request *request);
+
 /* Walks the trace. Intervals that are open at the end are reported as cut. Returns 0, or -errno
  * after one message (an error of the listener is passed on without a message); the callbacks have
  * been called for everything before it. */

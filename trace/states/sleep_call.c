@@ -52,6 +52,16 @@ uint32_t sleep_stack(const struct event *ev)
 	return get_u32(ev->payload + SIZE_OWNER);
 }
 
+uint32_t sleep_device_us(const struct event *ev)
+{
+	uint32_t mcv = event_mcv(ev);
+
+	if ((mcv != MCV('O', 'H', 'w') && mcv != MCV('K', 'C', 'I')) || ev->jumbo ||
+	    ev->payload_size != SIZE_DETAIL)
+		return 0;
+	return get_u32(ev->payload + SIZE_OWNER + sizeof(uint32_t));
+}
+
 int sleep_call_descriptor(const struct owner *owner, int32_t fd, int64_t begin, int64_t end)
 {
 	const struct fd_name *fds = owner->fds;

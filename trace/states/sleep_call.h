@@ -40,6 +40,10 @@ int32_t sleep_lock_owner(const struct event *ev);
  * none. */
 uint32_t sleep_stack(const struct event *ev);
 
+/* Of the same: the time at the device of the request that ended the sleep, us; 0: none, or not
+ * known. */
+uint32_t sleep_device_us(const struct event *ev);
+
 /* The name of the descriptor `fd` in a sleep from `begin` to `end` (`begin` again, if it is not
  * known): its index in owner->fds, or -1. */
 int sleep_call_descriptor(const struct owner *owner, int32_t fd, int64_t begin, int64_t end);

@@ -96,7 +96,7 @@ static int parse_events(const struct cli_option *option, const char *text, void 
 	return refuse(option, text, event_kinds_parse(text, to));
 }
 
-/* "call", "lock,stack", "stack=kernel,100us", "irq", "prio": all but none include the call. */
+/* "call", "lock,stack", "stack=kernel,100us", "irq", "io": all but none include the call. */
 static int parse_why(const struct cli_option *option, const char *text, void *to)
 {
 	struct options *o = to;
@@ -104,7 +104,7 @@ static int parse_why(const struct cli_option *option, const char *text, void *to
 
 	o->why = WHY_NONE;
 	o->stack_ns = 0;
-	o->irq = false;
+	o->irq = o->io = false;
 	o->priorities = false;
 	for (const char *at = text;; at++) {
 		size_t len = strcspn(at, ",");
@@ -119,6 +119,8 @@ static int parse_why(const struct cli_option *option, const char *text, void *to
 			parts = STACK_OF_KERNEL | STACK_OF_USER;
 		else if (!strcmp(word, "irq"))
 			o->irq = true;
+		else if (!strcmp(word, "io"))
+			o->io = true;
 		else if (!strcmp(word, "lock"))
 			o->why = WHY_LOCK;
 		else if (!strcmp(word, "prio"))
@@ -128,14 +130,14 @@ static int parse_why(const struct cli_option *option, const char *text, void *to
 		else if (strcmp(word, "none") != 0 &&
 			 (!parts || o->stack_ns || units_parse_time(word, &o->stack_ns)))
 			return cli_refuse(option, text,
-					  "'%s' is none of call, lock, none, prio, irq, stack, "
+					  "'%s' is none of call, lock, none, prio, irq, io, stack, "
 					  "stack=kernel, stack=user, stack=both%s",
 					  word, parts ? " and no time, as in 100us" : "");
 		at += len;
 		if (!*at)
 			break;
 	}
-	if (o->why == WHY_NONE && (parts || o->irq || o->priorities))
+	if (o->why == WHY_NONE && (parts || o->irq || o->io || o->priorities))
 		o->why = WHY_CALL;
 	o->stack_parts = parts;
 	if (!parts)
@@ -328,7 +330,8 @@ RULE(is_full_of_one, is_full(o) && !several_traces(o))
 RULE(is_full_without_last, is_full(o) && !has_last(o))
 RULE(is_full_of_switches, is_full(o) && records(o, EVENT_SWITCH))
 RULE(counters_fit, is_full_of_switches(o) && !o->kernel_model)
-RULE(why_fits, o->why == WHY_NONE || is_full_of_switches(o))
+RULE(why_fits, (o->why == WHY_NONE || is_full_of_switches(o)) &&
+	       (!o->io || (records(o, EVENT_WAKE) && !o->kernel_model)))
 RULE(is_full_of_probes, is_full(o) && records(o, EVENT_PROBE))
 RULE(mode_fits, (o->mode != MODE_OFF || o->command) &&
 		(o->mode != MODE_SUMMARY || records(o, EVENT_SWITCH)))
@@ -345,7 +348,7 @@ RULE(uses_return_probes, !o->no_returns)
 
 static const char *const modes[] = {"off", "summary", "full", NULL};  /* enum mode */
 static const char *const policies[] = {"drop-new", "drop-old", NULL}; /* enum on_full */
-static const char *const whys[] = {"call", "lock", "none", "prio", "stack", "irq", NULL};
+static const char *const whys[] = {"call", "lock", "none", "prio", "stack", "irq", "io", NULL};
 static const char *const clocks[] = {"scheduler", "tracepoint", NULL};
 
 #define TO(member) offsetof(struct options, member)
@@ -485,10 +488,11 @@ static const struct cli_option table[] = {
 	 "call (default): record the system call in which a thread sleeps; lock: also the owner of the "
 	 "lock that it waits for; stack: also the kernel stack of sleeps of 1 ms or more, stack,100us of "
 	 "100 us or more, stack=both: of the program, too, stack=user: of it alone; lock,stack: both; irq: "
-	 "also the time that interrupts take from each run; prio: also priorities, and the CPUs on which a "
+	 "also the time that interrupts take from each run; io: also the block request of a sleep; prio: also priorities, and the CPUs on which a "
 	 "thread may run; none: nothing",
 	 .choices = whys, .holds = why_fits,
-	 .rule = "call, lock, prio, stack and irq need --mode full and switch among --events"},
+	 .rule = "call, lock, prio, stack, irq and io need --mode full and switch among --events; io also "
+		 "wake among them, and no --kernel-model"},
 	{"counters", 0, "EVENTS", parse_counters, TO(counters),
 	 "count perf events in each run of a thread: cycles,instructions; page-faults, task-clock and other "
 	 "software events on machines without a PMU",

@@ -119,6 +119,7 @@ struct options {
 	uint64_t keep;		    /* --keep; 0: all */
 	enum why why;		    /* --why */
 	bool irq;		    /* the time of interrupt handlers (--why=irq) */
+	bool io;		    /* requests of I/O sleeps (--why=io) */
 	unsigned stack_parts;	    /* STACK_OF_*: what they have */
 	uint64_t stack_ns;	    /* stacks of sleeps of this length or longer; 0: none */
 	bool priorities;	    /* --why=prio */

@@ -70,6 +70,7 @@ struct session_info {
 	bool calls;		 /* sleeps have their system calls (--why=call) */
 	bool locks;		 /* and the owners of locks (--why=lock) */
 	bool irq;		 /* runs have the time that interrupts took (--why=irq) */
+	bool io;		 /* I/O sleeps have their request (--why=io) */
 	const struct counters *counters; /* of each run (--counters); NULL: none */
 	const struct perf_events
 		*perf_events; /* with counters: how much of the time they counted */

@@ -238,6 +238,8 @@ static int size_maps(struct bpf_load *bpf, const struct options *options, size_t
 		bpf_map__set_max_entries(skeleton->maps.probe_values, (__u32)bpf->nsites);
 	/* The programs that use the maps of the other mode, or of another part, are not loaded. */
 	err = bpf->irq ? 0 : bpf_map__set_autocreate(skeleton->maps.irqs, false);
+	if (!err && !bpf->io)
+		err = bpf_map__set_autocreate(skeleton->maps.io_completed, false);
 	if (err)
 		return explain_load(err);
 	err = options->counters.n ? bpf_map__set_max_entries(skeleton->maps.counter_events,

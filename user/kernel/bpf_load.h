@@ -51,6 +51,7 @@ struct bpf_load {
 	uint64_t stack_ns;	 /* kernel stacks of sleeps of this length or longer; 0: none */
 	struct perf_events *perf_events; /* of --counters; NULL: none */
 	bool irq;			 /* the time of interrupt handlers is recorded */
+	bool io;			 /* the requests of I/O sleeps are */
 	uint32_t priority_words; /* of sets of CPUs (--why=prio); 0: no priorities are recorded */
 	unsigned stack_parts;	 /* STACK_OF_*: what they have */
 	bool throttled_partly;	 /* a wait that begins as preempted stays so */

@@ -22,6 +22,7 @@ enum group {
 	GROUP_INTERRUPT,
 	GROUP_IRQ,	/* --why=irq: instead of GROUP_INTERRUPT */
 	GROUP_COUNTERS, /* --counters: before the program of switches */
+	GROUP_IO,	/* --why=io: the same */
 	GROUP_WAKE,
 	GROUP_SWITCH,
 	GROUP_PRIORITY, /* --why=prio: after the program of switches */
@@ -90,6 +91,11 @@ static const struct program_row {
 	{"irq_snapshot", NULL, IN_FULL, GROUP_IRQ, true, 0},
 	{"counters_switch", "sched_switch", IN_FULL, GROUP_COUNTERS, true, KIND(SWITCH)},
 	{"counters_snapshot", NULL, IN_FULL, GROUP_COUNTERS, true, 0},
+	{"io_complete", "block_rq_complete", IN_FULL, GROUP_IO, true, KIND(WAKE)},
+	{"io_softirq_exit", "softirq_exit", IN_FULL, GROUP_IO, true, KIND(WAKE)},
+	{"io_irq_handler_exit", "irq_handler_exit", IN_FULL, GROUP_IO, true, KIND(WAKE)},
+	{"io_waking", "sched_waking", IN_FULL, GROUP_IO, true, KIND(WAKE)},
+	{"io_switch", "sched_switch", IN_FULL, GROUP_IO, true, KIND(SWITCH)},
 	{"sched_wakeup_new", "sched_wakeup_new", IN_FULL, GROUP_WAKE, true, KIND(WAKE)},
 	{"sched_waking", "sched_waking", IN_FULL, GROUP_WAKE, true, KIND(WAKE)},
 	{"sched_wakeup", "sched_wakeup", IN_FULL, GROUP_WAKE, true, KIND(WAKE)},
@@ -367,6 +373,8 @@ static bool needed(const struct bpf_load *bpf, const struct program_row *row,
 		return bpf->irq == (row->group == GROUP_IRQ);
 	if (row->group == GROUP_PRIORITY)
 		return bpf->priority_words;
+	if (row->group == GROUP_IO)
+		return bpf->io;
 	if (row->group == GROUP_COUNTERS)
 		return options->counters.n > 0;
 	if (row->group == GROUP_WAKE && bpf->lazy_summary)
@@ -452,7 +460,7 @@ static int choose_row(struct bpf_load *bpf, const struct program_row *row,
 {
 	bool there = !row->tracepoint || tracepoint_arguments(btf, row->tracepoint) >= 0;
 
-	if (!there && row->required) {
+	if (!there && row->required && (row->group != GROUP_IO || bpf->io)) {
 		log_error("this kernel has no tracepoint %s, which is needed", row->tracepoint);
 		return -ENOENT;
 	}
@@ -520,6 +528,13 @@ int programs_choose(struct bpf_load *bpf, const struct options *options)
 		log_warn("--why=irq: this kernel has no tracepoints at interrupt handlers: their "
 			 "time is not recorded");
 		bpf->irq = false;
+	}
+	bpf->io = options->io && options->mode == MODE_FULL && options->kinds & KIND(SWITCH) &&
+		  options->kinds & KIND(WAKE) && !options->kernel_model;
+	if (bpf->io && tracepoint_arguments(btf, "block_rq_complete") < 0) {
+		log_warn("--why=io: this kernel has no block devices (no tracepoint "
+			 "block_rq_complete): no requests are recorded");
+		bpf->io = false;
 	}
 	err = choose_stacks(bpf, options, btf);
 	if (err)

@@ -303,6 +303,7 @@ static int open_sink(struct recorder *r)
 		.calls = r->bpf.calls,
 		.locks = r->bpf.locks,
 		.irq = r->bpf.irq && !o->kernel_model,
+		.io = r->bpf.io,
 		.priorities = r->bpf.priority_words > 0,
 		.counters = r->bpf.perf_events ? &o->counters : NULL,
 		.perf_events = r->bpf.perf_events,

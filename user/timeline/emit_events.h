@@ -143,17 +143,19 @@ static inline int emit_leave(struct timeline *tl, struct task *task, uint64_t cl
 /* The first event on a CPU of a task that is unknown or dead. */
 int emit_execute(struct timeline *tl, struct task *task, int32_t cpu, uint64_t clock);
 
-/* Appends to a payload the owner of the lock on which the task has slept, and the number of its
- * stack there, with a detail of 0. Returns the bytes; 0: both are not known, or after a loss, where
- * there is no space. */
+/* Appends to a payload the owner of the lock on which the task has slept, the number of its stack
+ * there, and the time of its request at the device, us. Returns the bytes; 0: nothing is known, or
+ * after a loss, where there is no space. */
 static inline size_t put_sleep(struct timeline *tl, struct task *task, uint8_t *payload)
 {
 	const struct {
 		int32_t owner;
 		uint32_t stack, detail;
-	} sleep = {.owner = task->lock_owner, .stack = task->sleep_stack};
+	} sleep = {.owner = task->lock_owner,
+		   .stack = task->sleep_stack,
+		   .detail = task->io.device ? task->io.us : 0};
 
-	if (likely(sleep.owner == LOCK_OWNER_UNKNOWN && !sleep.stack))
+	if (likely(sleep.owner == LOCK_OWNER_UNKNOWN && !sleep.stack && !sleep.detail))
 		return 0;
 	task->lock_owner = LOCK_OWNER_UNKNOWN;
 	task->sleep_stack = 0;
@@ -163,21 +165,28 @@ static inline size_t put_sleep(struct timeline *tl, struct task *task, uint8_t *
 		names_mention(&tl->threads->names, (uint32_t)sleep.owner);
 	tl->counts.stacks += sleep.stack != 0;
 	memcpy(payload, &sleep, sizeof(sleep));
-	return sleep.stack ? sizeof(sleep) : sizeof(sleep.owner);
+	return sleep.stack || sleep.detail ? sizeof(sleep) : sizeof(sleep.owner);
 }
 
-/* Appends OHr or OHe, with the time that interrupts took from the run before, if any; after a loss
- * there is no space. The caller has made room. */
+/* Appends OHr or OHe, with the time that interrupts took from the run before, if any, and OHr with
+ * the request that ended the sleep; after a loss there is no space. The caller has made room. */
 static inline void emit_after_run(struct timeline *tl, struct task *task, uint32_t mcv,
 				  uint64_t clock)
 {
-	uint32_t taken = irq_time_encode(task->irq_ns);
+	const struct {
+		uint32_t taken, device;
+		uint64_t request;
+	} payload = {irq_time_encode(task->irq_ns), task->io.device, task->io.request};
+	size_t size = payload.taken ? sizeof(payload.taken) : 0;
 
+	if (unlikely(payload.device && mcv == MCV('O', 'H', 'r')))
+		size = sizeof(payload);
 	task->irq_ns = 0;
+	task->io.device = 0;
 	if (unlikely(task->known))
 		emit_unknown(tl, task, mcv, clock, NULL, 0);
 	else
-		emit(tl, task, mcv, clock, &taken, taken ? sizeof(taken) : 0);
+		emit(tl, task, mcv, clock, &payload, size);
 }
 
 /* The sleep of the task was not seen to its end: nothing of it is known. */
@@ -186,6 +195,7 @@ static inline void forget_sleep(struct task *task)
 	task->call = CALL_UNKNOWN;
 	task->lock_owner = LOCK_OWNER_UNKNOWN;
 	task->sleep_stack = 0;
+	task->io.device = 0;
 }
 
 /* A paused task was woken at `wake`, as its wake-up is known; 0 or older than its last leave:

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* metadata: see metadata.h. */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -18,9 +20,12 @@
 #include "user/probes/action.h"
 #include "user/host/clock.h"
 #include "user/host/proc_info.h"
+#include "user/host/read_file.h"
 #include "trace/catalog/catalog.h"
 #include "trace/base/json.h"
 #include "trace/base/build_info.h"
+
+#define PARTITIONS_MAX (1 << 20) /* bytes: some 20,000 devices */
 
 #define OVNI_MODEL   "1.1.0" /* versions of the models, for ovni.require */
 #define BPF_MODEL    "1.0.0"
@@ -261,6 +266,30 @@ static void put_counters(struct json *session, const struct session_info *info)
 	}
 }
 
+/* The names of the block devices, by major and minor number: the lines of /proc/partitions behind
+ * its head, "   8        1  104857600 sda1". */
+static void put_devices(struct json *session, const char *proc)
+{
+	struct json *list = json_put_object(session, "devices");
+	char path[64], number[32], name[64];
+	unsigned major, minor;
+	char *text, *line, *next;
+	size_t size;
+
+	snprintf(path, sizeof(path), "%s/partitions", proc);
+	text = read_file(AT_FDCWD, path, 0, PARTITIONS_MAX, &size);
+	for (line = text; line; line = next) {
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = 0;
+		if (sscanf(line, "%u %u %*u %63s", &major, &minor, name) != 3)
+			continue;
+		snprintf(number, sizeof(number), "%u:%u", major, minor);
+		json_put_string(list, number, name);
+	}
+	free(text);
+}
+
 /* The times and the repairs of each CPU. */
 static void put_cpus(struct json *session, const struct session *s)
 {
@@ -437,6 +466,9 @@ static void put_session(struct json *bpf, const struct session *s)
 	put_true(session, "calls", info->calls);
 	put_true(session, "locks", info->locks);
 	put_true(session, "irq", info->irq);
+	put_true(session, "io", info->io);
+	if (info->io && info->proc)
+		put_devices(session, info->proc);
 	put_true(session, "priorities", info->priorities);
 	if (info->stack_ns)
 		put_stacks(session, s);

@@ -89,6 +89,7 @@ struct task {
 	uint16_t priority_shown, allowed_shown; /* and in the stream */
 	uint32_t sleep_stack; /* number of the stack of the sleep that ends; 0: none */
 	uint64_t irq_ns;      /* taken by interrupts from its run, until the OHr or OHe after it */
+	struct io_request io; /* that ended its sleep, until the OHr after it; device 0: none */
 
 	/* The rest. */
 	struct stacks *stacks; /* of its probes; NULL: none yet */

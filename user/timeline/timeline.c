@@ -372,6 +372,15 @@ static void handle_stack(struct timeline *tl, const struct record_stack *r)
 		task->sleep_stack = sleep_stacks_number(tl->threads->sleep_stacks, r);
 }
 
+/* The request that ended the sleep of a task, which is over with the next switch. */
+static void handle_io(struct timeline *tl, const struct record_io *r)
+{
+	struct task *task = threads_task(tl->threads, r->head.id);
+
+	if (task && task->id && task->state == THREAD_STATE_PAUSED)
+		task->io = r->io;
+}
+
 /* The task has just entered the CPU. */
 static int handle_priority(struct timeline *tl, struct cpu *cpu, const struct record_priority *r)
 {
@@ -561,6 +570,9 @@ static int in_window(struct timeline *tl, struct cpu *cpu, const struct record_h
 	case RECORD_STACK:
 		handle_stack(tl, (const struct record_stack *)head);
 		return 0;
+	case RECORD_IO:
+		handle_io(tl, (const struct record_io *)head);
+		return 0;
 	case RECORD_INTERRUPTS:
 		emit_irqs(tl, (const struct record_interrupts *)head);
 		return 0;
@@ -658,6 +670,8 @@ static int after_window(struct timeline *tl, struct cpu *cpu, const struct recor
 		return 0;
 	if (head->kind == RECORD_STACK)
 		handle_stack(tl, (const struct record_stack *)head);
+	if (head->kind == RECORD_IO)
+		handle_io(tl, (const struct record_io *)head);
 	if (head->kind == RECORD_INTERRUPTS)
 		emit_irqs(tl, (const struct record_interrupts *)head);
 	if (head->kind == RECORD_COUNTERS)
