@@ -73,7 +73,7 @@ zsh_offers 'options --rotate=' --rot ovni-bpf session start ''
 zsh_offers 'options --json' --j ovni-bpf session status --
 zsh_offers 'check dump import export stats ' -- ovni-loom ''
 zsh_offers 'options --style=' --st ovni-loom stats --
-zsh_offers 'latency preempt wake why blocked critical locks stacks efficiency messages timehist timeline cpu func flame perf counters ' -- build/bin/ovni-report ''
+zsh_offers 'latency preempt wake why blocked critical locks io stacks efficiency messages timehist timeline cpu func flame perf counters ' -- build/bin/ovni-report ''
 zsh_offers 'options --sort=' --so ovni-report latency --
 zsh_offers 'options --loops' --lo ovni-pallas stats --
 exit $failed

@@ -5,7 +5,7 @@
 # ovni-bpf are in its help, and the API files exist. Each finding that is shown has words of the program.
 set -eu
 python3 "$S/tests/golden/tools_make.py" "$T/ovni" <<'END'
-thread n 1 1 bpf.name="a" bpf.counters=true nosv.hwc={"0":{"name":"major-faults"}} ovni.require={"ovni":"1.1.0","nosv":"2.6.0"}
+thread n 1 1 bpf.name="a" bpf.session.io=true bpf.counters=true nosv.hwc={"0":{"name":"major-faults"}} ovni.require={"ovni":"1.1.0","nosv":"2.6.0"}
 0 OHx i32:0 i32:-1 u64:0
 1000000000 OHe
 END

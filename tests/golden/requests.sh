@@ -44,6 +44,25 @@ grep '"clock":"5000"' got | grep -q '"device_us":2,' || fail "ovni-dump --json: 
 "$B/bin/ovni-report" why --csv trace | grep -q '^a (1),.*,running,.*,307,' || fail "interrupts"
 "$B/bin/ovni-check" trace >said 2>&1 || fail "ovni-check: $(cat said)"
 
+# By thread and device; a sleep that a thread or nobody known ended has none; a part, all together.
+report() { # ARGUMENTS...: the expected output is standard input
+	"$B/bin/ovni-report" io --csv "$@" >got 2>err || fail "ovni-report io $*: $(cat err)"
+	diff - got || fail "ovni-report io $*"
+}
+report trace <<'END'
+thread,tid,pid,name,rank,device,sleeps,reads,writes,bytes_read,bytes_written,asleep,at_device,max,max_at
+a (1),1,1,a,,vda1 (254:1),1,1,0,4096,0,3000,2000,3000,1000
+a (1),1,1,a,,s\x1bda (8:0),1,0,1,0,16776704,1000,0,1000,5000
+a (1),1,1,a,,,1,,,,,500,,500,7000
+a (1),1,1,a,,12:1,1,1,0,0,0,100,9000,100,7700
+END
+report --by all --from 6500 --to 8000 trace <<'END'
+thread,tid,pid,name,rank,device,sleeps,reads,writes,bytes_read,bytes_written,asleep,at_device,max,max_at
+all threads,,,,,s\x1bda (8:0),1,0,1,0,16776704,1000,0,1000,5000
+END
+make_trace plain <<<'thread n 1 1 bpf.name="a"'
+! "$B/bin/ovni-report" io plain >got 2>err && grep -q 'plain has no requests of I/O sleeps: ovni-bpf --why=io records them' err || fail "none: $(cat err)"
+
 # Paraver: from OHp to OHr, of I/O sleeps alone; names, printable ones.
 "$B/bin/ovni-emu" -q -o out trace 2>said || fail "ovni-emu: $(cat said)"
 grep -A 4 '^0 309' out/thread.pcf | sed -n '3,4p' >values

@@ -43,7 +43,7 @@ done
 # ovni-report(1): each report has a table as a sample, whose column titles are those of the program, and
 # the columns of CSV are listed.
 cat >"$T/lines" <<'E'
-thread n 1 1 bpf.name="a" bpf.counters=true nosv.hwc={"0":{"name":"cycles"}} ovni.require={"ovni":"1.1.0","nosv":"2.6.0"} ovni.mark={"0":{"title":"Function","chan_type":"stack","labels":{"1":"f"}}}
+thread n 1 1 bpf.name="a" bpf.session.io=true bpf.counters=true nosv.hwc={"0":{"name":"cycles"}} ovni.require={"ovni":"1.1.0","nosv":"2.6.0"} ovni.mark={"0":{"title":"Function","chan_type":"stack","labels":{"1":"f"}}}
 0 OHx i32:0 i32:-1 u64:0
 10 OM[ i64:1 i32:0
 20 OHp u16:1 i32:0

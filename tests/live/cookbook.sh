@@ -28,8 +28,11 @@ recipe() { # NAME COMMAND...
 once() { # NAME COMMAND...
 	rm -rf "$1" "$1.report"
 	"${@:2}" </dev/null
-	"$B/bin/ovni-report" "$1" --json >"$1.json" || complain "$1: ovni-report ended with $?"
+	"$B/bin/ovni-report" "./$1" --json >"$1.json" || complain "$1: ovni-report ended with $?"
 	"$B/bin/ovni-report" why "$1" --json -n 0 >"$1.why" || complain "$1: ovni-report why ended with $?"
+	if [[ " $* " = *" --why=io "* ]]; then
+		"$B/bin/ovni-report" io "$1" --json -n 0 >"$1.io" || complain "$1: ovni-report io ended with $?"
+	fi
 	if [[ " $* " = *" --counters "* ]]; then
 		"$B/bin/ovni-report" perf "$1" --json -n 0 >"$1.perf" || complain "$1: ovni-report perf ended with $?"
 	fi
@@ -92,8 +95,11 @@ P
 
 if on_disk; then
 WORKLOAD_REPORT=none "$WORKLOADS/problems" data || complain "there is no file to read"
-problem io -a -- <<'P'
+problem io -a --why=io -- <<'P'
 n = finding("io", who=said["tid"])
+requests = [row for row in load("io") if row["tid"] == said["tid"] and row["device"]]
+times("requests", sum(row["sleeps"] for row in requests), said["sleeps"], [said["tid"]])
+check(all(row["reads"] and not row["writes"] for row in requests), "reads:", requests)
 times("sleeps", n["count"], said["sleeps"], [said["tid"]])
 slept("asleep", n["time_ns"], said["slept"], [said["tid"]])
 P

@@ -116,6 +116,25 @@ for stream in trace.streams:
 print(by_thread, "requests whose completion ran in a thread")
 verdict()
 E
+# ovni-report: the bytes of the requests, and the time asleep for I/O, are those of the events and of why
+"$B/bin/ovni-report" io --csv direct >io.csv 2>io.log || [ $? = 3 ] || complain "ovni-report io: $(cat io.log)"
+"$B/bin/ovni-report" why --csv direct >why.csv 2>/dev/null
+python3 - <<'E' || complain "ovni-report io: $(cat io.csv)"
+import csv, struct
+from facts import *
+rows, whys = list(csv.DictReader(open("io.csv"))), list(csv.DictReader(open("why.csv")))
+asleep, truth = sum(int(r["asleep"]) for r in rows), sum(int(r["time"]) for r in whys if r["reason"] == "io")
+# why also has a sleep that began before the recording, or whose end is not known
+check(0.98 * truth - 1e5 <= asleep <= truth, asleep, "ns asleep for I/O, why has", truth)
+bytes_of = [0, 0]
+for stream in Trace("direct").streams:
+    for e in stream.events:
+        if e.mcv == "OHr" and len(e.data) == 16:
+            request = struct.unpack("<IIQ", e.data)[2]
+            bytes_of[request >> 63] += (request >> 48 & 0x7fff) * 512
+check([sum(int(r[key] or 0) for r in rows) for key in ("bytes_read", "bytes_written")] == bytes_of, rows, bytes_of)
+verdict()
+E
 "$EMULATOR" -q -o views all >emu.log 2>&1 || [ $? = 3 ] || complain "emu: $(cat emu.log)"
 [ -s views/cfg/thread/device.cfg ] && [ -s views/cfg/thread/device-request.cfg ] || complain "no views of the device"
 

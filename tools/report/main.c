@@ -24,7 +24,7 @@ static const struct report_kind *const kinds[] = {
 	&report_latency, &report_preempt,  &report_wake,     &report_timehist, &report_cpu,
 	&report_func,	 &report_counters, &report_overview, &report_timeline, &report_why,
 	&report_blocked, &report_flame,	   &report_critical, &report_locks,    &report_efficiency,
-	&report_stacks,	 &report_messages, &report_perf,
+	&report_stacks,	 &report_messages, &report_perf,     &report_io,
 };
 #define ROWS_KEPT     3 /* of a terminal: head, rows left out, prompt */
 #define MOST_DEFAULT  UINT64_MAX
@@ -308,7 +308,7 @@ static const struct cli_option cli_options[] = {
 	 "only threads with such a name, as 'worker*'", NEEDS_THREADS},
 	{"by", 0, NULL, set_by, TO(by), "one row or table for each of these", .choices = by_names,
 	 .holds = has_groups,
-	 .rule = "only latency, preempt, why, blocked, func, flame, stacks and perf (without "
+	 .rule = "only latency, preempt, why, blocked, io, func, flame, stacks and perf (without "
 		 "--functions) take threads together, and only latency those of a priority"},
 	{"loom", 0, "LOOM", filter_add_loom, TO(filter), "only this loom", .holds = selects_loom,
 	 .rule = "the report is of all looms"},
@@ -514,6 +514,7 @@ static const struct cli cli = {
 		 "  blocked     sleeps by system call, file and waker\n"
 		 "  critical    why a thread ended no sooner: the chain of wakers, back in time\n"
 		 "  locks       waits on futexes, by object, and the owners of locks\n"
+		 "  io          sleeps for I/O by device, with their requests (ovni-bpf --why=io)\n"
 		 "  stacks      sleeps by their stacks, one line each, for flame graphs\n"
 		 "  efficiency  factors of an MPI or OpenMP program: balance, communication,\n"
 		 "              runtime, operating system\n"

@@ -69,7 +69,7 @@ extern const struct report_kind report_latency, report_preempt, report_wake, rep
 	report_cpu, report_func, report_counters, report_overview, report_timeline, report_why,
 	report_flame, report_critical, report_latency_histogram, report_wake_period, report_func_by,
 	report_critical_sum, report_blocked, report_locks, report_efficiency, report_stacks,
-	report_messages, report_perf, report_perf_functions;
+	report_messages, report_perf, report_perf_functions, report_io;
 
 /* To be called before the first output: starts the pager on a terminal. */
 static inline void report_output(struct report *report)
