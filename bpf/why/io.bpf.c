@@ -93,8 +93,7 @@ static __always_inline void on_entered(struct cpu_state *cpu, struct task_struct
 	struct record_io *record;
 	struct io_request io;
 
-	completion_ends();
-	if (!task_state || likely(!task_state->io.device))
+	if (!task_state || !task_state->io.device)
 		return;
 	io = task_state->io;
 	task_state->io.device = 0;
@@ -111,9 +110,13 @@ static __always_inline void on_entered(struct cpu_state *cpu, struct task_struct
 	emit_end(cpu);
 }
 
-/* Attached before the program that records the switch, and so called before it. */
+/* Attached before the program that records the switch, and so called before it. A task clears
+ * in_iowait when it runs again. */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(io_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
+	completion_ends();
+	if (likely(!BPF_CORE_READ_BITFIELD(next, in_iowait)))
+		return 0;
 	TIMED(PROGRAMS_SWITCH, on_entered, next);
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The cost of --why at a switch, by the kernel's run-time statistics of our program (docs/spec/why.md E).
+# The cost of --why and --counters at a switch, by the kernel's run-time statistics of our programs there (docs/spec/why.md E).
 #
 #   tests/bench/why.sh BUILD      knobs: ROUNDS=10 PASSES=100000
 #
@@ -16,13 +16,14 @@ B=$(realpath "${1:-build}")
 D=$(mktemp -d "${TMPDIR:-/tmp}/ovni-bench.XXXXXX") || exit 1
 trap 'rm -rf "$D"' EXIT
 
-measure() { # LOAD ROUND WHY OPTION...: appends the ns of a run of the program at switches
-	local load=$1 round=$2 why=$3
+measure() { # LOAD ROUND WHAT OPTION...: appends the ns of a run of the programs at switches together
+	local load=$1 round=$2 what=$3 options=(--why="$3")
+	[ "$what" != counters ] || options=(--why=none --counters page-faults,task-clock)
 	shift 3
 	rm -f "$D/log"
 	"$B/tests/bench/bpfstats" >"$D/stats" &
 	local stats=$!
-	taskset -c 1 "$B/bin/ovni-bpf" --why="$why" -a --force -o "$D/out" >"$D/log" 2>&1 &
+	taskset -c 1 "$B/bin/ovni-bpf" "${options[@]}" -a --force -o "$D/out" >"$D/log" 2>&1 &
 	local recorder=$!
 	until grep -qs recording "$D/log"; do
 		kill -0 $recorder 2>/dev/null || { cat "$D/log"; exit 1; }
@@ -33,12 +34,12 @@ measure() { # LOAD ROUND WHY OPTION...: appends the ns of a run of the program a
 	wait $stats
 	kill -INT $recorder
 	wait $recorder
-	awk -v what="$load $round $why" '/record_switch/ && $2 > most { most = $2; ns = $3 }
-		END { if (most) print what, ns, most }' "$D/stats" >>"$D/results"
+	awk -v what="$load $round $what" -v passes="${PASSES:-100000}" '/switch|record_priority/ && $2 > passes { n++; ns += $3 }
+		END { if (n) print what, ns, n }' "$D/stats" >>"$D/results"
 }
 
 for ((round = 1; round <= ${ROUNDS:-10}; round++)); do
-	for why in none call lock; do
+	for why in none call lock prio irq io counters; do
 		measure pipes $round $why
 		measure mutexes $round $why -m 1
 	done
@@ -47,11 +48,11 @@ python3 - "$D/results" <<'E'
 import statistics, sys
 results = {}
 for line in open(sys.argv[1], encoding="ascii"):
-    load, turn, why, ns, runs = line.split()
+    load, turn, why, ns, programs = line.split()
     results.setdefault((load, why), {})[turn] = float(ns)
-print(f"{'ping-pong through':<18}{'--why':>8}{'ns':>8}{'more':>8}{'rounds':>8}")
+print(f"{'ping-pong through':<18}{'--why':>9}{'ns':>8}{'more':>8}{'rounds':>8}")
 for (load, why), values in sorted(results.items()):
     base = results[load, "none"]
-    print(f"{load:<18}{why:>8}{statistics.median(values.values()):>8.0f}"
+    print(f"{load:<18}{why:>9}{statistics.median(values.values()):>8.0f}"
           f"{statistics.median(v - base[t] for t, v in values.items() if t in base):>8.1f}{len(values):>8}")
 E
