@@ -2,9 +2,8 @@
 /*
  * report io: the sleeps for I/O by device, with their requests (ovni-bpf --why=io).
  *
- *   thread        device       sleeps  reads  writes     read  written    asleep  at device longest
- *   reader (812)  vda (254:0)     300    200     100  2.1 MB   1.2 MB  20.10 ms   21.33 ms  601.1
- * us
+ *   thread        device       sleeps  reads  writes  ...  asleep    at device  longest
+ *   reader (812)  vda (254:0)     300    200     100  ...  20.10 ms  21.33 ms   601.1 us
  *
  * In: the request of each sleep, in the event after it; out: sums by thread and device. A sleep
  * that another thread ended has no request, and stands in a row without a device. A request is
