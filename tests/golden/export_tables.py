@@ -99,6 +99,16 @@ folded = subprocess.run([bin_dir + "/ovni-report", "stacks", *options, trace], s
 lines = [re.fullmatch(r".*\((\d+)\);(.*) (\d+)", line.replace("_[k]", "")) for line in folded.splitlines()]
 same("stacks", [(*key, ns // 1000) for key, ns in paths.items() if ns >= 1000],
      [(int(line[1]), line[2], int(line[3])) for line in lines if line[2] != "[no stack]"])
+def io_rows():
+    """The rows of ovni-report io with a device; it refuses a recording without requests."""
+    if not db.execute("SELECT count(*) FROM requests").fetchone()[0]:
+        return []
+    return [r for r in report("io") if r["device"]]
+
+
+same("requests", [(r["tid"], r["device"], r["sleeps"], r["writes"], r["bytes"], r["at_device_ns"], r["asleep_ns"]) for r in ask("io")[0]],
+     [(int(r["tid"]), r["device"].split("(")[-1].rstrip(")"), int(r["sleeps"]), int(r["writes"]), int(r["bytes_read"]) + int(r["bytes_written"]),
+       int(r["at_device"]), int(r["asleep"])) for r in io_rows()])
 # each owner is that of locks: its share of the waits on an object
 owners = collections.Counter()
 for row in ask("locks")[0]:

@@ -248,6 +248,25 @@ printf 'no stacks\n' >torn/stacks
 export_it 1 --csv -o torn.csv torn
 [ "$(wc -l <torn.csv/stacks.csv) $(grep -c ',1,2,$' torn.csv/intervals.csv)" = '1 1' ] || fail "a damaged file of stacks"
 
+# Requests of I/O sleeps.
+make_trace requests <<'END'
+thread n 1 1 bpf.name="a" bpf.session={"io":true,"devices":{"254:1":"vda1"}} ovni.require={"ovni":"1.1.0","bpf":"1.0.0"}
+1000 OHx i32:0 i32:-1 u64:0
+2000 OHp u16:3 i32:0
+5000 OHw i32:-2 i32:0 u32:0 u32:2
+5100 OHr u32:0 u32:266338305 u64:2251799813689344
+6000 OHp u16:3 i32:0
+7000 OHw i32:-2
+7100 OHr u32:0 u32:266338305 u64:18446462598732841984
+8000 OHe
+END
+agree requests 0
+same requests <<'END'
+thread,clock_ns,major,minor,sector,bytes,write,at_device_ns,asleep_ns
+0,5100,254,1,4096,4096,0,2000,3000
+0,7100,254,1,1024,16776704,1,0,1000
+END
+
 # A wait with more moves than are kept: the CPU of its rest is unknown.
 { printf '%s\n' 'thread n 1 1' '1000 OHx i32:0 i32:-1 u64:0' '1100 OHp u16:6 i32:0' '1100 OHw i32:-1'
 	for ((i = 0; i < 5000; i++)); do echo "$((1200 + i)) OAs i32:$((1 + i % 2))"; done

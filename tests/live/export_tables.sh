@@ -22,7 +22,7 @@ agree() { # TRACE: with losses, too
 "$B/bin/ovni-bpf" -q -b 4K -o lossy -- "$WORKLOADS/storm" -n 8 -l 200 >lossy.log 2>&1
 expect "a recording with losses: $(cat lossy.log)" [ -d lossy ]
 agree lossy
-"$B/bin/ovni-bpf" -q --why=call,lock,irq,prio,stack -o details -- "$WORKLOADS/named_locks" >details.log 2>&1
+"$B/bin/ovni-bpf" -q --why=call,lock,irq,prio,stack,io -o details -- "$WORKLOADS/named_locks" >details.log 2>&1
 expect "a recording with all details: $(cat details.log)" [ -d details ]
 agree details
 expect "owners, stacks and interrupts" python3 - <<'E'

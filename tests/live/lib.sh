@@ -215,12 +215,13 @@ judge() { # NAME
 	"$EMULATOR" -l "$1" >"$1.emu" 2>&1 || code=$?
 	[ $code = 0 ] || { [ $code = 3 ] && grep -q "$1 is incomplete: " "$1.emu"; } ||
 		complain "$1: strict emulation refuses it: $(grep -v INFO "$1.emu" | tail -n 5)"
-	[ ! -x "$ORACLES/ovni/ovniemu" ] || oracle_judge "$1"
+	oracle_judge "$1"
 }
 
-# Our output without our own lines is that of the real ovniemu, apart from the date in the first line.
+# Our output without our own lines is that of the real ovniemu, if it is there, apart from the date in the first line.
 oracle_judge() { # NAME
 	local side file
+	[ -x "$ORACLES/ovni/ovniemu" ] || return 0
 	if [ "$(find "$1" -name stream.obs | wc -l)" -gt 3000 ]; then
 		echo "$1: has too many threads for ovniemu, which takes minutes for them"
 		return

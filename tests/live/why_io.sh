@@ -88,7 +88,6 @@ direct() {
 attempts 4 direct
 : >direct.report
 judge direct
-oracle_judge direct
 
 # With all parts, of all threads. A sleep that another thread ends has no request: pages of a pipe are never on a disk.
 everything() {

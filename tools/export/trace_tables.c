@@ -54,6 +54,9 @@ static const struct table_column waits[] = {
 	TEXT("waker_kind"), NUMBER("waker"), NUMBER("waker_tid")};
 static const struct table_column interrupts[] = {
 	NUMBER("thread"), NUMBER("begin_ns"), NUMBER("end_ns"), NUMBER("interrupts_ns")};
+static const struct table_column requests[] = {
+	NUMBER("thread"), NUMBER("clock_ns"), NUMBER("major"), NUMBER("minor"), NUMBER("sector"),
+	NUMBER("bytes"), NUMBER("write"), NUMBER("at_device_ns"), NUMBER("asleep_ns")};
 static const struct table_column regions[] = {
 	[REGION_THREAD] = NUMBER("thread"),
 	[REGION_FUNCTION] = NUMBER("function"),
@@ -86,6 +89,7 @@ const struct export_schema export_schemas[EXPORT_TABLES] = {
 	[EXPORT_INTERVALS] = SCHEMA(intervals),
 	[EXPORT_WAITS] = SCHEMA(waits),
 	[EXPORT_INTERRUPTS] = SCHEMA(interrupts),
+	[EXPORT_REQUESTS] = SCHEMA(requests),
 	[EXPORT_REGIONS] = SCHEMA(regions),
 	[EXPORT_MARKS] = SCHEMA(marks),
 	[EXPORT_LOSSES] = SCHEMA(losses),
@@ -123,7 +127,8 @@ struct track {		    /* of one thread */
 	struct open_call *calls;
 	size_t depth;
 	uint32_t room;
-	bool gap; /* of lost events is open */
+	uint32_t device_us; /* of the request that ended its sleep */
+	bool gap;	    /* of lost events is open */
 	int64_t gap_at, gap_events;
 };
 
@@ -602,6 +607,32 @@ static int put_interrupts(struct tables *t, const struct intervals *walk, uint32
 	return put(t, EXPORT_INTERRUPTS, row);
 }
 
+/* The request that ended the sleep of a thread which runs again. */
+static int put_request(struct tables *t, const struct intervals *walk, uint32_t stream,
+		       const struct event *ev)
+{
+	int64_t asleep = walk->threads[stream].interval.sleep;
+	struct block_request r;
+
+	if (ev->value == 'w')
+		t->tracks[stream].device_us = sleep_device_us(ev);
+	if (!interval_request(ev, &r) || !wanted(t, stream, ev->clock, ev->clock))
+		return 0;
+	const union cell row[] = {
+		{.number = stream},
+		{.number = ev->clock},
+		{.number = r.major},
+		{.number = r.minor},
+		{.number = (int64_t)r.sector},
+		{.number = (int64_t)r.sectors * 512},
+		{.number = r.write},
+		{.number = t->tracks[stream].device_us * 1000ll},
+		{.number = asleep == INTERVAL_UNKNOWN ? CELL_UNKNOWN : asleep},
+	};
+
+	return put(t, EXPORT_REQUESTS, row);
+}
+
 static int take_state(struct tables *t, const struct intervals *walk, uint32_t stream,
 		      const struct event *ev)
 {
@@ -618,6 +649,8 @@ static int take_state(struct tables *t, const struct intervals *walk, uint32_t s
 		child_since = newborn->since;
 	}
 	err = put_interrupts(t, walk, stream, ev);
+	if (!err)
+		err = put_request(t, walk, stream, ev);
 	if (err)
 		return err;
 	t->ev = ev;
