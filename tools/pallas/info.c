@@ -75,10 +75,12 @@ static int show_threads(struct pallas_trace *trace)
 	for (size_t i = 0; i < trace->nthreads; i++) {
 		struct pallas_thread *t = &trace->threads[i];
 		const struct thread_grammar *g = &t->grammar;
-		int err = pallas_thread_load(trace, t);
+		int err = pallas_thread_take(trace, t);
 
-		if (err)
+		if (err < 0)
 			return err;
+		if (err)
+			continue;
 		printf("%8u %8u %-24s %20" PRIu64 " %20" PRIu64 " %14" PRIu64
 		       " %10zu %10zu %10zu %6u\n",
 		       t->archive->id, t->id, text_shown(pallas_thread_name(trace, t)),
@@ -179,9 +181,11 @@ int pallas_info(struct pallas_trace *trace, const struct pallas_options *o)
 	if (!o->grammar)
 		return show(trace, o);
 	for (size_t i = 0; i < trace->nthreads; i++) {
-		err = pallas_thread_load(trace, &trace->threads[i]);
-		if (err)
+		err = pallas_thread_take(trace, &trace->threads[i]);
+		if (err < 0)
 			return err;
+		if (err)
+			continue;
 		show_grammar(&trace->threads[i]);
 		pallas_thread_unload(trace, &trace->threads[i]);
 	}

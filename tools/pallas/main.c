@@ -175,6 +175,11 @@ int main(int argc, char **argv)
 	if (pallas_open(&trace, o.from, o.memory))
 		return STATUS_FAILED;
 	err = run[command](&trace, &o);
+	status = trace.left_out ? STATUS_LOST : STATUS_COMPLETE;
+	if (!err && trace.left_out && trace.left_out == trace.nthreads) {
+		log_error("%s: no thread can be read", o.from);
+		err = -EBADMSG;
+	}
 	pallas_close(&trace);
-	return flush_stdout() || err ? STATUS_FAILED : STATUS_COMPLETE;
+	return flush_stdout() || err ? STATUS_FAILED : status;
 }

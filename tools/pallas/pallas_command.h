@@ -3,7 +3,7 @@
  * pallas_command: declares the commands of ovni-pallas, one file each (print.c, info.c, ...).
  *
  * In: the options of the command line; out: the exit status of the program: 0 complete, 1 failed,
- * 3 complete but events were lost.
+ * 3 complete but events were lost, or threads were left out.
  */
 #ifndef TOOLS_PALLAS_PALLAS_COMMAND_H
 #define TOOLS_PALLAS_PALLAS_COMMAND_H

@@ -181,8 +181,10 @@ static int print_thread(struct print *p, struct pallas_loader *loader, size_t i)
 {
 	struct pallas_thread *t = &p->trace->threads[i];
 	struct pallas_expand x = {0};
-	int err = pallas_thread_load(p->trace, t);
+	int err = pallas_thread_take(p->trace, t);
 
+	if (err > 0)
+		return 0;
 	if (err)
 		goto out;
 	err = pallas_expand_init(&x, loader, t);
@@ -322,11 +324,11 @@ static int print_attributes(struct print *p)
 	printer_text(&p->out, "#archive\tthread\tevent\toccurrence\tvalues\n");
 	for (size_t i = 0; i < p->trace->nthreads; i++) {
 		struct pallas_thread *t = &p->trace->threads[i];
-		int err = pallas_thread_load(p->trace, t);
+		int err = pallas_thread_take(p->trace, t);
 
-		if (err)
+		if (err < 0)
 			return err;
-		for (size_t k = 0; k < t->grammar.event_map.n; k++) {
+		for (size_t k = 0; !err && k < t->grammar.event_map.n; k++) {
 			uint32_t index = t->grammar.event_map.places[k];
 
 			if (index == PALLAS_NONE)

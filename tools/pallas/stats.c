@@ -360,9 +360,11 @@ int pallas_stats(struct pallas_trace *trace, const struct pallas_options *o)
 	for (size_t i = 0; i < trace->nthreads; i++) {
 		struct pallas_thread *t = &trace->threads[i];
 
-		err = pallas_thread_load(trace, t);
-		if (err)
+		err = pallas_thread_take(trace, t);
+		if (err < 0)
 			return err;
+		if (err)
+			continue;
 		if (o->tsv)
 			tsv_thread(trace, t);
 		else if (o->loops)

@@ -444,6 +444,36 @@ out:
 	return err;
 }
 
+#define WHY_MOST 512
+
+static void hear(void *to, enum log_level level, const char *text)
+{
+	(void)level;
+	snprintf(to, WHY_MOST, "%s", text);
+}
+
+int pallas_thread_take(struct pallas_trace *trace, struct pallas_thread *thread)
+{
+	char why[WHY_MOST] = "";
+	int err;
+
+	if (thread->left_out)
+		return 1;
+	log_divert(hear, why);
+	err = pallas_thread_load(trace, thread);
+	log_divert(NULL, NULL);
+	if (!err)
+		return 0;
+	if (err == -ENOMEM || err == -EPROTONOSUPPORT) {
+		log_error("%s", why);
+		return err;
+	}
+	log_warn("%s; the thread is left out", why);
+	thread->left_out = true;
+	trace->left_out++;
+	return 1;
+}
+
 void pallas_thread_unload(struct pallas_trace *trace, struct pallas_thread *thread)
 {
 	if (!thread->loaded)

@@ -83,7 +83,7 @@ struct pallas_thread {
 	const struct pallas_archive *archive;
 	uint32_t id, name;
 	char *path; /* archive_P/thread_T, relative to the trace */
-	bool loaded;
+	bool loaded, left_out;
 	struct thread_grammar grammar;
 };
 
@@ -100,8 +100,9 @@ struct pallas_trace {
 	size_t narchives;
 	struct pallas_thread *threads;
 	size_t nthreads;
-	size_t budget; /* limit for names, grammars and chunks, in bytes */
-	size_t used;   /* bytes of names and grammars */
+	size_t left_out; /* threads: pallas_thread_take() */
+	size_t budget;	 /* limit for names, grammars and chunks, in bytes */
+	size_t used;	 /* bytes of names and grammars */
 };
 
 #define PALLAS_BUDGET (64u << 20)
@@ -116,6 +117,10 @@ void pallas_close(struct pallas_trace *trace); /* accepts a zeroed struct */
 
 /* Loads the grammar of a thread unless it is loaded. Returns 0, or -errno after one message. */
 int pallas_thread_load(struct pallas_trace *trace, struct pallas_thread *thread)
+	__attribute__((warn_unused_result));
+/* The same for a command that goes on without a thread whose file is damaged or missing: 1 after a
+ * warning, at the first call for it. */
+int pallas_thread_take(struct pallas_trace *trace, struct pallas_thread *thread)
 	__attribute__((warn_unused_result));
 void pallas_thread_unload(struct pallas_trace *trace, struct pallas_thread *thread);
 

@@ -133,9 +133,11 @@ int pallas_merge_open(struct pallas_merge *m, struct pallas_trace *trace)
 	if (!m->loader || !m->threads || !m->heap)
 		goto fail;
 	for (size_t i = 0; i < trace->nthreads; i++) {
-		err = pallas_thread_load(trace, &trace->threads[i]);
-		if (err)
+		err = pallas_thread_take(trace, &trace->threads[i]);
+		if (err < 0)
 			goto fail;
+		if (err)
+			continue;
 		err = pallas_expand_init(&m->threads[i], m->loader, &trace->threads[i]);
 		if (err)
 			goto fail;
@@ -160,7 +162,7 @@ void pallas_merge_close(struct pallas_merge *m)
 static int start(struct pallas_merge *m)
 {
 	for (uint32_t i = 0; i < m->trace->nthreads; i++) {
-		int got = pallas_expand_next(&m->threads[i]);
+		int got = m->trace->threads[i].left_out ? 0 : pallas_expand_next(&m->threads[i]);
 
 		if (got < 0)
 			return got;
