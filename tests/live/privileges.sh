@@ -45,9 +45,9 @@ values=$(nice_values $recorder)
 kill -INT $recorder
 wait $recorder
 first=-20 # where the kernel gives no real-time priority
-! chrt --rr 1 true 2>/dev/null || first='0 real-time 1 2'
+! chrt --rr 1 true 2>/dev/null || first="$(nice) real-time 1 2"
 expect "nice values: $values" \
-	[ "$values" = "(ovni-bpf) 0 (ovni-drain) $first (ovni-finalizer) -20 (ovni-writer) -20 " ]
+	[ "$values" = "(ovni-bpf) $(nice) (ovni-drain) $first (ovni-finalizer) -20 (ovni-writer) -20 " ]
 
 # A user in sudo's variables must not gain a place that is root's alone.
 mkdir "$P/roots" && chmod 700 "$P/roots"
