@@ -131,7 +131,7 @@ PUBLIC_A  := $(PUBLIC:%=$(B)/lib%.a)
 PUBLIC_SO := $(PUBLIC:%=$(B)/lib%.so.$(SO))
 PUBLIC_H  := $(addprefix $(B)/include/ovni-,trace/reader.h loom/writer.h loom/loom_record.h loom/controls.h)
 LOOM_OBJS := $(call objs,$(patsubst %,trace/loom/%.c,loom_record controls stats/counters \
-	stats/sweep write/run_stats_write write/loom_writer) trace/base/text.c trace/base/hash.c)
+	stats/sweep write/loom_channel write/loom_writer write/run_output write/run_stats_write write/settings) trace/base/text.c trace/base/hash.c)
 
 # Only what reads Pallas archives is linked with zstd, and what names system calls with libseccomp.
 TRACE_LIBS := -lcjson -lm -Wl,--push-state,--as-needed -lzstd -lseccomp -Wl,--pop-state

@@ -32,7 +32,7 @@ offers '--rotate=' ovni-bpf session start night --rot
 offers '--json' ovni-bpf session status --j
 offers '--json' ovni-bpf doctor --j
 offers "$$" ovni-bpf -p "$$"
-offers 'check dump import export stats' ovni-loom ''
+offers 'check dump import export record stats' ovni-loom ''
 offers '--declare-kinds= --declare-cores= --declare-nodes=' ovni-loom check --declare
 offers 'cycle edge span' ovni-loom stats --style ''
 offers '--loops' ovni-pallas stats --lo
@@ -71,7 +71,7 @@ zsh_offers 'session doctor options --duration=' --dur ovni-bpf ''
 zsh_offers 'start run status save stop list ' --dur ovni-bpf session ''
 zsh_offers 'options --rotate=' --rot ovni-bpf session start ''
 zsh_offers 'options --json' --j ovni-bpf session status --
-zsh_offers 'check dump import export stats ' -- ovni-loom ''
+zsh_offers 'check dump import export record stats ' -- ovni-loom ''
 zsh_offers 'options --style=' --st ovni-loom stats --
 zsh_offers 'latency preempt wake why blocked critical locks io stacks efficiency messages timehist timeline cpu func flame perf counters ' -- build/bin/ovni-report ''
 zsh_offers 'options --sort=' --so ovni-report latency --

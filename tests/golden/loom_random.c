@@ -2,7 +2,7 @@
 /*
  * loom_random: unusual runs, through the Loom writer.
  *
- *     loom_random SEEDS         writes random.1, random.2, ...
+ *     loom_random LAST [FIRST]  writes random.FIRST (1), ..., random.LAST
  *
  * Calls are as wild as the writer allows: overlapping invocations on shared nodes, cores that rely
  * on others, ends that never come, records that are refused. The accepted records must be a valid
@@ -125,9 +125,9 @@ static int run(unsigned seed)
 
 int main(int argc, char **argv)
 {
-	int seeds = argc > 1 ? atoi(argv[1]) : 1;
+	int last = argc > 1 ? atoi(argv[1]) : 1;
 
-	for (int seed = 1; seed <= seeds; seed++) {
+	for (int seed = argc > 2 ? atoi(argv[2]) : 1; seed <= last; seed++) {
 		if (run((unsigned)seed)) {
 			fprintf(stderr, "seed %d: failed, or the account does not close\n", seed);
 			return 1;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tools/loom/run/loom_command.h"
@@ -213,6 +214,11 @@ static const struct cli_option export_options[] = {
 	{0},
 };
 
+static const struct cli_option record_options[] = {
+	{"output", 'o', "RUN", cli_text, TO(output), "name of the run to make"},
+	{0},
+};
+
 static const struct cli_option stats_options[] = {
 	{"by", 0, NULL, cli_choice, TO(by),
 	 "a row for each node, core or invocation, or for each node and core in each invocation (all)",
@@ -233,7 +239,7 @@ static int needs_output(void *settings, char **operands)
 	(void)operands;
 	if (((struct loom_options *)settings)->output)
 		return 0;
-	log_error("export needs the name of the run to make: -o RUN");
+	log_error("the name of the run to make is missing: -o RUN");
 	return -EINVAL;
 }
 
@@ -262,6 +268,13 @@ static const struct cli export = {
 	.options = export_options,
 	.finish = needs_output,
 };
+static const struct cli record = {
+	.name = "ovni-loom record",
+	.operands = "SOCKET",
+	.about = "Record a run while a simulator sends it (OVNI_LOOM=channel=SOCKET).",
+	.options = record_options,
+	.finish = needs_output,
+};
 static const struct cli stats = {
 	.name = "ovni-loom stats",
 	.operands = "RUN",
@@ -269,9 +282,10 @@ static const struct cli stats = {
 	.options = stats_options,
 };
 
-static const struct cli *const commands[] = {&check, &dump, &import, &export, &stats, NULL};
-static int (*const run[])(struct loom_options *o) = {loom_check, loom_dump, loom_import,
-						     loom_export, loom_stats};
+static const struct cli *const commands[] = {&check,  &dump,  &import, &export,
+					     &record, &stats, NULL};
+static int (*const run[])(struct loom_options *o) = {loom_check,  loom_dump,   loom_import,
+						     loom_export, loom_record, loom_stats};
 
 static const struct cli_program program = {
 	.name = "ovni-loom",
@@ -298,6 +312,7 @@ int main(int argc, char **argv)
 	int command;
 
 	log_setup("ovni-loom", LOG_INFO);
+	unsetenv("OVNI_LOOM"); /* the settings of simulators; export writes runs, too */
 	command = cli_command(&program, &argc, argv, &status);
 	if (command < 0)
 		return status;

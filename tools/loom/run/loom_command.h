@@ -20,7 +20,7 @@ enum loom_by { LOOM_BY_ALL, LOOM_BY_NODE, LOOM_BY_CORE, LOOM_BY_INVOCATION };
 enum loom_window { LOOM_OF_INVOCATION, LOOM_OF_RUN, LOOM_OF_BUSY };
 
 struct loom_options {
-	const char *run;	     /* the operand */
+	const char *run;	     /* the operand: a run, a trace, or the socket of record */
 	const char *perf;	     /* its statistics; NULL: the file beside it, "-": none */
 	const char *nodes_file;	     /* names of nodes, or NULL */
 	enum loom_form layout;	     /* of a file without a header; LOOM_UNKNOWN: find it */
@@ -50,5 +50,6 @@ int loom_dump(struct loom_options *o);
 int loom_stats(struct loom_options *o);
 int loom_import(struct loom_options *o);
 int loom_export(struct loom_options *o);
+int loom_record(struct loom_options *o);
 
 #endif

@@ -20,6 +20,20 @@ const struct loom_row *loom_agree_row(const struct loom_tally *t, const struct r
 	return v ? loom_counters_row(t->counters, v, s->scope == STATS_CORE, s->hw_node_id) : NULL;
 }
 
+/* True if a run was cut: an invocation goes on after its last snapshot, and no end is listed. */
+static bool is_cut(const struct loom_tally *t, const struct run_stats *p)
+{
+	for (size_t i = 0; p->form == STATS_LOOM && !p->ninvocations && i < p->nsnapshots; i++) {
+		const struct stats_snapshot *s = &p->snapshots[i];
+		const struct loom_invocation *v =
+			loom_counters_find(t->counters, s->core_id, s->epoch_id, s->invocation_id);
+
+		if (s->is_last && v && v->end > s->cycle)
+			return true;
+	}
+	return false;
+}
+
 const char *loom_agree_obstacle(const struct loom_tally *t, const struct run_stats *p,
 				const struct loom_agree_options *o)
 {
@@ -31,6 +45,8 @@ const char *loom_agree_obstacle(const struct loom_tally *t, const struct run_sta
 		return "an invocation has no start: records may have been filtered";
 	if (t->refused > 0)
 		return "records are out of order";
+	if (is_cut(t, p))
+		return "the run was cut after its last snapshot";
 	return NULL;
 }
 

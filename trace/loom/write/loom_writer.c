@@ -3,21 +3,27 @@
 #include "trace/loom/write/loom_writer.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "trace/base/array.h"
 #include "trace/loom/stats/counters.h"
+#include "trace/loom/write/loom_channel.h"
+#include "trace/loom/write/run_output.h"
 #include "trace/loom/write/run_stats_write.h"
+#include "trace/loom/write/settings.h"
 
 #define BUFFER_RECORDS 65536
 #define CHUNK_BYTES    (1u << 18)
 #define NO_CORE	       UINT32_MAX
 #define MAX_RECORDS    (SIZE_MAX / sizeof(struct loom_record))
+
+static const char contradiction[] =
+	"the options contradict each other, or the name of the run is empty";
+/* The reason why the last run of this thread was refused. */
+static _Thread_local char refusal[256];
 
 /* A record of the present cycle, with the number of its call. */
 struct held {
@@ -27,9 +33,11 @@ struct held {
 
 struct loom_writer {
 	struct loom_writer_options options;
-	int fd;	    /* of the trace file; -1 in mode summary */
-	int error;  /* first error */
-	bool stuck; /* the trace file has failed */
+	struct loom_settings settings; /* of the environment */
+	int fd;			       /* of the trace file; -1 in mode summary or with a channel */
+	int channel;		       /* to a recorder; -1: to files */
+	int error;		       /* first error */
+	bool stuck;		       /* the trace file or the channel has failed */
 	struct loom_account account;
 	struct loom_counters *counters;
 	FILE *out; /* the statistics */
@@ -48,73 +56,17 @@ struct loom_writer {
 
 /* ---- the trace file ---- */
 
-static size_t record_size(const struct loom_writer *w)
-{
-	return w->options.as == LOOM_AS_NATURAL48 ? LOOM_NATURAL_SIZE : LOOM_PACKED_SIZE;
-}
-
-static int write_all(int fd, const uint8_t *at, size_t size)
-{
-	while (size) {
-		ssize_t n = write(fd, at, size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		at += n;
-		size -= (size_t)n;
-	}
-	return 0;
-}
-
 static int put_header(const struct loom_writer *w)
 {
-	uint8_t header[LOOM_HEADER_SIZE] = LOOM_MAGIC;
-	uint32_t version = htole32(LOOM_VERSION);
-	uint64_t count = htole64(w->records);
-
-	if (w->options.as != LOOM_AS_LTRC)
-		return 0;
-	memcpy(header + 4, &version, sizeof(version));
-	memcpy(header + 8, &count, sizeof(count));
-	if (pwrite(w->fd, header, sizeof(header), 0) != (ssize_t)sizeof(header))
-		return errno ? -errno : -EIO;
-	return 0;
+	return w->options.as == LOOM_AS_LTRC ? run_output_header(w->fd, w->records) : 0;
 }
 
-/* Creates RUN with a suffix, without following a symbolic link at the end of the path. */
-static int create(const char *run, const char *suffix)
+/* Writes encoded records. */
+static int put_records(const struct loom_writer *w, size_t size)
 {
-	char *path;
-	struct stat st;
-	int fd, err;
-
-	if (asprintf(&path, "%s%s", run, suffix) < 0)
-		return -ENOMEM;
-	fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
-	err = fd < 0 ? -errno : 0;
-	free(path);
-	if (err)
-		return err;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || ftruncate(fd, 0)) {
-		err = errno ? -errno : -EINVAL;
-		close(fd);
-	}
-	return err ? err : fd;
-}
-
-/* Removes a file of an earlier run that would look like a part of this one. */
-static int forget(const char *run, const char *suffix)
-{
-	char *path;
-	int err;
-
-	if (asprintf(&path, "%s%s", run, suffix) < 0)
-		return -ENOMEM;
-	err = unlink(path) && errno != ENOENT ? -errno : 0;
-	free(path);
-	return err;
+	if (w->channel >= 0)
+		return channel_send(w->channel, CHANNEL_RECORDS, w->chunk, size);
+	return run_output_write(w->fd, w->chunk, size);
 }
 
 /* ---- counts ---- */
@@ -147,7 +99,7 @@ static void drop_first(struct loom_writer *w, size_t n)
 /* Writes the buffered records. */
 static int flush_records(struct loom_writer *w)
 {
-	size_t size = record_size(w), fit = CHUNK_BYTES / size;
+	size_t size = channel_record_size(w->options.as), fit = CHUNK_BYTES / size;
 
 	while (w->used && !w->stuck) {
 		size_t n = w->used < fit ? w->used : fit, at = w->first;
@@ -158,11 +110,11 @@ static int flush_records(struct loom_writer *w)
 				    w->options.as == LOOM_AS_NATURAL48);
 			at = at + 1 == w->options.buffer_records ? 0 : at + 1;
 		}
-		err = write_all(w->fd, w->chunk, n * size);
+		err = put_records(w, n * size);
 		if (err) {
 			/* the file may end inside a record: append nothing more */
 			w->stuck = true;
-			if (ftruncate(w->fd, (off_t)w->bytes))
+			if (w->fd >= 0 && ftruncate(w->fd, (off_t)w->bytes))
 				fail(w, -errno);
 			fail(w, err);
 			break;
@@ -173,10 +125,13 @@ static int flush_records(struct loom_writer *w)
 		w->first = at;
 		w->used -= n;
 	}
-	if (!w->used)
-		return 0;
-	drop_first(w, w->used);
-	return w->error;
+	if (w->used) {
+		drop_first(w, w->used);
+		return w->error;
+	}
+	if (w->channel >= 0 && !w->stuck)
+		return fail(w, channel_send_counts(w->channel, CHANNEL_COUNTS, &w->account));
+	return 0;
 }
 
 static int keep(struct loom_writer *w, const struct loom_record *r)
@@ -202,7 +157,7 @@ static int commit(struct loom_writer *w, const struct loom_record *r)
 {
 	int decision = LOOM_PASSES;
 
-	if (w->fd < 0)
+	if (!w->buffer) /* mode summary */
 		decision = LOOM_FILTERED;
 	else if (w->options.controls)
 		decision = loom_controls_decide(w->options.controls, r);
@@ -295,7 +250,7 @@ int loom_writer_flush(struct loom_writer *w)
 
 	if (!w)
 		return 0;
-	err = w->fd >= 0 ? flush_records(w) : 0;
+	err = w->buffer ? flush_records(w) : 0;
 	if (fflush(w->out) && !err)
 		err = -errno;
 	return fail(w, err);
@@ -355,10 +310,13 @@ static int check_options(const struct loom_writer_options *o)
 
 static void writer_free(struct loom_writer *w)
 {
-	if (w->fd >= 0)
-		close(w->fd);
 	if (w->out)
 		fclose(w->out);
+	if (w->fd >= 0)
+		close(w->fd);
+	if (w->channel >= 0)
+		close(w->channel);
+	loom_settings_free(&w->settings);
 	loom_counters_free(w->counters);
 	free(w->dropped_by_core);
 	free(w->buffer);
@@ -367,25 +325,73 @@ static void writer_free(struct loom_writer *w)
 	free(w);
 }
 
-/* Creates the file of the statistics before the run, to fail early. */
-static int open_summary(struct loom_writer *w, const char *run)
+/* The text of the statistics goes into a channel: the write function of its FILE. */
+static ssize_t put_text(void *arg, const char *text, size_t size)
 {
-	bool legacy = w->options.statistics == LOOM_STATISTICS_LEGACY;
-	int err = legacy ? forget(run, ".perf.json") : 0, fd;
+	struct loom_writer *w = arg;
+	int err = w->stuck ? w->error : channel_send(w->channel, CHANNEL_TEXT, text, size);
+
+	if (!err)
+		return (ssize_t)size;
+	w->stuck = true;
+	errno = -fail(w, err);
+	return 0;
+}
+
+/* Marks the text so far as a whole piece: a recorder can end the document there. */
+static void put_whole(struct loom_writer *w)
+{
+	if (w->channel < 0 || fflush(w->out) || w->stuck)
+		return;
+	if (fail(w, channel_send(w->channel, CHANNEL_WHOLE, NULL, 0)))
+		w->stuck = true;
+}
+
+static void put_snapshot(void *arg, const struct loom_invocation *v, const struct loom_row *row)
+{
+	struct loom_writer *w = arg;
+
+	/* the row of the core is the first one of a snapshot (counters.h) */
+	if (w->channel >= 0 && row->whole_core) {
+		/* a recorder can end here: all rows are there, and their records */
+		if (w->summary.any)
+			put_whole(w);
+		if (w->buffer && w->options.on_full == LOOM_BLOCK)
+			flush_records(w);
+	}
+	run_stats_write_row(&w->summary, v, row);
+}
+
+/* Creates the file of the statistics before the run, to fail early. */
+static int create_summary(struct loom_writer *w, const char *run, bool legacy)
+{
+	int err = legacy ? run_output_forget(run, LOOM_PERF_SUFFIX) : 0, fd;
 
 	if (err)
 		return err;
-	err = w->options.mode == LOOM_SUMMARY ? forget(run, ".trace.bin") : 0;
+	err = w->options.mode == LOOM_SUMMARY ? run_output_forget(run, LOOM_TRACE_SUFFIX) : 0;
 	if (err)
 		return err;
-	fd = create(run, legacy ? ".stat" : ".perf.json");
+	fd = run_output_create(run, legacy ? LOOM_LEGACY_SUFFIX : LOOM_PERF_SUFFIX);
 	if (fd < 0)
 		return fd;
 	w->out = fdopen(fd, "w");
-	if (!w->out) {
+	if (!w->out)
 		close(fd);
-		return -ENOMEM;
-	}
+	return w->out ? 0 : -ENOMEM;
+}
+
+static int open_summary(struct loom_writer *w, const char *run)
+{
+	bool legacy = w->options.statistics == LOOM_STATISTICS_LEGACY;
+	int err = 0;
+
+	if (w->channel >= 0)
+		w->out = fopencookie(w, "w", (cookie_io_functions_t){.write = put_text});
+	else
+		err = create_summary(w, run, legacy);
+	if (!w->out)
+		return err ? err : -ENOMEM;
 	w->summary = (struct run_stats_writer){
 		.out = w->out,
 		.options = &w->options,
@@ -397,9 +403,32 @@ static int open_summary(struct loom_writer *w, const char *run)
 	if (!legacy)
 		run_stats_write_begin(&w->summary);
 	if (w->options.snapshot_cycles)
-		loom_counters_every(w->counters, w->options.snapshot_cycles, run_stats_write_row,
-				    &w->summary);
-	return 0;
+		loom_counters_every(w->counters, w->options.snapshot_cycles, put_snapshot, w);
+	put_whole(w);
+	return w->error;
+}
+
+/* Creates the trace file, or connects to the recorder. */
+static int open_records(struct loom_writer *w, const char *run)
+{
+	const struct loom_writer_options *o = &w->options;
+	struct channel_hello hello = {o->mode, o->as, o->statistics};
+	int err;
+
+	if (w->settings.channel) {
+		w->channel = channel_connect(w->settings.channel, &hello);
+		return w->channel < 0 ? w->channel : 0;
+	}
+	if (o->mode != LOOM_FULL)
+		return 0;
+	w->fd = run_output_create(run, LOOM_TRACE_SUFFIX);
+	if (w->fd < 0)
+		return w->fd;
+	w->bytes = o->as == LOOM_AS_LTRC ? LOOM_HEADER_SIZE : 0;
+	err = put_header(w);
+	if (!err && lseek(w->fd, (off_t)w->bytes, SEEK_SET) < 0)
+		err = -errno;
+	return err;
 }
 
 static int prepare(struct loom_writer *w, const char *run)
@@ -415,47 +444,61 @@ static int prepare(struct loom_writer *w, const char *run)
 	w->dropped_by_core = calloc(LOOM_CORES, sizeof(*w->dropped_by_core));
 	if (!w->counters || !w->dropped_by_core)
 		return -ENOMEM;
-	if (o->mode != LOOM_FULL)
-		return open_summary(w, run);
-	w->buffer = malloc(o->buffer_records * sizeof(*w->buffer));
-	w->chunk = malloc(CHUNK_BYTES);
-	if (!w->buffer || !w->chunk)
-		return -ENOMEM;
-	w->fd = create(run, ".trace.bin");
-	if (w->fd < 0)
-		return w->fd;
-	err = put_header(w);
-	w->bytes = o->as == LOOM_AS_LTRC ? LOOM_HEADER_SIZE : 0;
+	if (o->mode == LOOM_FULL) {
+		w->buffer = malloc(o->buffer_records * sizeof(*w->buffer));
+		w->chunk = malloc(CHUNK_BYTES);
+		if (!w->buffer || !w->chunk)
+			return -ENOMEM;
+	}
+	err = open_records(w, run);
+	return err ? err : open_summary(w, run);
+}
+
+/* Applies the settings of the user, which take the place of those of the simulator. */
+static int apply_settings(struct loom_writer *w)
+{
+	const char *text = secure_getenv(LOOM_SETTINGS_VARIABLE);
+	char why[128];
+	int err = text ? loom_settings_parse(&w->settings, text, why, sizeof(why)) : 0;
+
+	if (err == -EINVAL)
+		snprintf(refusal, sizeof(refusal), "%s: %s", LOOM_SETTINGS_VARIABLE, why);
 	if (err)
 		return err;
-	if (lseek(w->fd, (off_t)w->bytes, SEEK_SET) < 0)
-		return -errno;
-	return open_summary(w, run);
+	if (w->settings.has_mode)
+		w->options.mode = w->settings.mode;
+	if (w->settings.has_controls)
+		w->options.controls = &w->settings.controls;
+	return 0;
 }
 
 int loom_writer_open(struct loom_writer **w, const char *run,
 		     const struct loom_writer_options *options)
 {
 	static const struct loom_writer_options everything;
+	struct loom_writer *made;
 	int err;
 
 	*w = NULL;
-	if (!options)
-		options = &everything;
-	err = run && *run ? check_options(options) : -EINVAL;
-	if (err || options->mode == LOOM_OFF)
-		return err;
-	*w = calloc(1, sizeof(**w));
-	if (!*w)
+	snprintf(refusal, sizeof(refusal), "%s", contradiction);
+	if (!run || !*run)
+		return -EINVAL;
+	made = calloc(1, sizeof(*made));
+	if (!made)
 		return -ENOMEM;
-	(*w)->options = *options;
-	(*w)->fd = -1;
-	(*w)->core = NO_CORE;
-	err = prepare(*w, run);
-	if (err) {
-		writer_free(*w);
-		*w = NULL;
-	}
+	made->options = options ? *options : everything;
+	made->fd = -1;
+	made->channel = -1;
+	made->core = NO_CORE;
+	err = apply_settings(made);
+	if (!err)
+		err = check_options(&made->options);
+	if (!err && made->options.mode != LOOM_OFF)
+		err = prepare(made, run);
+	if (err || made->options.mode == LOOM_OFF)
+		writer_free(made);
+	else
+		*w = made;
 	return err;
 }
 
@@ -474,6 +517,26 @@ out:
 	return err;
 }
 
+/* Completes the files, or waits until the recorder has done so. */
+static int finish(struct loom_writer *w)
+{
+	int err;
+
+	if (w->channel >= 0) {
+		fail(w, put_summary(w));
+		/* without it, the recorder knows that the run is incomplete */
+		err = w->error ? 0 : channel_send_counts(w->channel, CHANNEL_END, &w->account);
+		return err || w->error ? err : channel_wait(w->channel);
+	}
+	if (w->fd >= 0) {
+		fail(w, put_header(w));
+		err = close(w->fd) ? -errno : 0;
+		w->fd = -1;
+		fail(w, err);
+	}
+	return put_summary(w);
+}
+
 int loom_writer_close(struct loom_writer *w, struct loom_account *account)
 {
 	int err;
@@ -483,15 +546,9 @@ int loom_writer_close(struct loom_writer *w, struct loom_account *account)
 	if (!w)
 		return 0;
 	fail(w, commit_cycle(w));
-	if (w->fd >= 0)
+	if (w->buffer)
 		fail(w, flush_records(w));
-	if (w->fd >= 0) {
-		fail(w, put_header(w));
-		if (close(w->fd))
-			fail(w, -errno);
-		w->fd = -1;
-	}
-	fail(w, put_summary(w));
+	fail(w, finish(w));
 	if (account)
 		*account = w->account;
 	err = w->error;
@@ -509,9 +566,13 @@ const char *loom_writer_strerror(int error)
 	case -EPROTO:
 		return "the record breaks the order of its invocation";
 	case -EINVAL:
-		return "the options contradict each other, or the name of the run is empty";
+		return *refusal ? refusal : contradiction;
 	case -ENOENT:
 		return "there is no such node or directory";
+	case -ECONNREFUSED:
+		return "no recorder listens at the channel (see ovni-loom record)";
+	case -EPIPE:
+		return "the recorder of the channel has ended";
 	default:
 		return strerror(error < 0 ? -error : error);
 	}

@@ -23,7 +23,7 @@
  *	...
  *	return loom_writer_close(w, NULL) ? 1 : 0;
  *
- * Specification: loom.md 2, 5.4, 7, 8, 11.
+ * Specification: loom.md 2, 5.4, 7, 8, 11, 13.
  */
 #ifndef TRACE_LOOM_WRITE_LOOM_WRITER_H
 #define TRACE_LOOM_WRITE_LOOM_WRITER_H
@@ -107,8 +107,10 @@ struct loom_writer; /* NULL for mode off: the functions below accept it and do n
 /*
  * Starts a run: creates RUN.trace.bin (in mode full) and the statistics. Replaces the files of an
  * earlier run of that name; mode summary removes its trace. RUN is a path; symbolic links at its
- * end are not followed. Returns 0 with the writer in *w (NULL in mode off), or -errno with NULL: of
- * a file that cannot be created, -EINVAL for contradictory options or an empty name, -ENOMEM.
+ * end are not followed. Settings of the user in OVNI_LOOM replace options (ovni-loom-writer(3)):
+ * with a channel, the run goes to `ovni-loom record`, and there is no file. Returns 0 with the
+ * writer in *w (NULL in mode off), or -errno with NULL: of a file that cannot be created, -EINVAL
+ * for contradictory options, wrong settings or an empty name, -ECONNREFUSED, -ENOMEM.
  */
 int loom_writer_open(struct loom_writer **w, const char *run,
 		     const struct loom_writer_options *options) __attribute__((warn_unused_result));
@@ -153,7 +155,8 @@ int loom_writer_close(struct loom_writer *w, struct loom_account *account)
 	__attribute__((warn_unused_result));
 
 /* The reason for an error of these functions, 0 or -errno, in English: "the cycle is lower than
- * that of the record before". Thread-safe; static for all errors of the library itself. */
+ * that of the record before". Thread-safe; for -EINVAL the reason of the last loom_writer_open() of
+ * the thread, until its next one. */
 const char *loom_writer_strerror(int error);
 
 #ifdef __cplusplus

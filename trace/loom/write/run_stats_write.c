@@ -136,10 +136,10 @@ static void put_account(FILE *out, const struct run_stats_writer *s)
 		a->filtered + before->filtered, a->sampled_out + before->sampled_out,
 		a->dropped + before->dropped);
 	/* without a complete breakdown, write none */
-	if (!before->dropped || before->dropped_by_kind)
+	if (s->dropped_by_kind && (!before->dropped || before->dropped_by_kind))
 		put_counts(out, "dropped_by_kind", s->dropped_by_kind, before->dropped_by_kind,
 			   256);
-	if (!before->dropped || before->dropped_by_core)
+	if (s->dropped_by_core && (!before->dropped || before->dropped_by_core))
 		put_counts(out, "dropped_by_core", s->dropped_by_core, before->dropped_by_core,
 			   LOOM_CORES);
 	fputs("\n  },\n", out);
@@ -229,6 +229,23 @@ static void put_carried(struct run_stats_writer *s, const struct loom_carried *c
 				    &carried->rows[i].row);
 }
 
+/* Writes the part of the document after the snapshots. */
+static int put_end(struct run_stats_writer *s, uint64_t first, uint64_t end,
+		   const struct loom_invocation *invocations, size_t n)
+{
+	fputs(s->any ? "\n  ],\n" : "],\n", s->out);
+	fprintf(s->out,
+		"  \"window\": { \"first_cycle\": %" PRIu64 ", \"end_cycle\": %" PRIu64
+		", \"total_cycles\": %" PRIu64 " },\n",
+		first, end, end - first);
+	put_account(s->out, s);
+	put_invocations(s->out, invocations, n);
+	fputs("}\n", s->out);
+	if (ferror(s->out))
+		return errno ? -errno : -EIO;
+	return 0;
+}
+
 int run_stats_write_end(struct run_stats_writer *s)
 {
 	const struct loom_carried *carried = s->options->carried;
@@ -244,21 +261,20 @@ int run_stats_write_end(struct run_stats_writer *s)
 	else
 		for (size_t i = 0; i < n; i++)
 			run_stats_write_row(s, &invocations[rows[i].invocation], &rows[i]);
-	fputs(s->any ? "\n  ],\n" : "],\n", s->out);
 	loom_counters_window(s->counters, &first, &end);
-	fprintf(s->out,
-		"  \"window\": { \"first_cycle\": %" PRIu64 ", \"end_cycle\": %" PRIu64
-		", \"total_cycles\": %" PRIu64 " },\n",
-		first, end, end - first);
-	put_account(s->out, s);
 	if (carried && carried->ninvocations)
-		put_invocations(s->out, carried->invocations, carried->ninvocations);
-	else
-		put_invocations(s->out, invocations, ninvocations);
-	fputs("}\n", s->out);
-	if (ferror(s->out))
-		return errno ? -errno : -EIO;
-	return 0;
+		return put_end(s, first, end, carried->invocations, carried->ninvocations);
+	return put_end(s, first, end, invocations, ninvocations);
+}
+
+int run_stats_write_cut(FILE *out, bool any, const struct loom_account *account, uint64_t first,
+			uint64_t end)
+{
+	static const struct loom_writer_options everything;
+	struct run_stats_writer s = {
+		.out = out, .options = &everything, .account = account, .any = any};
+
+	return put_end(&s, first, end, NULL, 0);
 }
 
 /*

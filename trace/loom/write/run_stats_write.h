@@ -44,8 +44,8 @@ struct run_stats_writer {
 	const struct loom_writer_options *options;
 	const struct loom_account *account;
 	const struct loom_counters *counters;
-	const uint64_t *dropped_by_kind; /* 256 of them */
-	const uint64_t *dropped_by_core; /* LOOM_CORES of them */
+	const uint64_t *dropped_by_kind; /* 256 of them; NULL: not known */
+	const uint64_t *dropped_by_core; /* LOOM_CORES of them; NULL: not known */
 	bool any;			 /* true after the first snapshot */
 };
 
@@ -58,6 +58,14 @@ void run_stats_write_row(void *s, const struct loom_invocation *v, const struct 
  * `out`.
  */
 int run_stats_write_end(struct run_stats_writer *s) __attribute__((warn_unused_result));
+
+/*
+ * Writes the end of a document whose run was cut: its counters and invocations are unknown. `out`
+ * is after a whole snapshot, or, without `any`, after the start; `first` to `end` are the cycles of
+ * the records, end exclusive. Returns 0 or -errno.
+ */
+int run_stats_write_cut(FILE *out, bool any, const struct loom_account *account, uint64_t first,
+			uint64_t end) __attribute__((warn_unused_result));
 
 /* Writes the form of upstream, from finished counters. Returns 0 or -errno. */
 int run_stats_write_legacy(const struct run_stats_writer *s) __attribute__((warn_unused_result));
