@@ -18,7 +18,7 @@ cc=("${CC:-gcc}" -Wall -Wextra -Werror -I "$root/usr/include")
 needs=(-lcjson -lseccomp -lm -lpthread)
 
 # What is exported, and how.
-others=$(nm -D --defined-only "$OVNI_TRACE_LIBRARY" | grep -v -e ' T ovni_trace_[a-z_]*@@OVNI_1$' -e ' A OVNI_1$' -e '^$') || true
+others=$(nm -D --defined-only "$OVNI_TRACE_LIBRARY" | grep -v -e ' T ovni_trace_[a-z_]*@@OVNI_1$' -e ' A OVNI_1$' -e ' A OVNI_1[.]1$' -e '^$') || true
 others+=$(nm -g --defined-only "$root/usr/lib/libovni-trace.a" | grep ' [A-Z] ' | grep -v ' T ovni_trace_[a-z_]*$') || true
 [ -z "$others" ] || { echo "libovni-trace exports $others"; exit 1; }
 nm -D --defined-only "$OVNI_TRACE_LIBRARY" | sed -n 's/.* T \(.*\)@@.*/\1/p' | sort >exported

@@ -285,6 +285,7 @@ static int carry_counters(struct carry *c)
 			.end = v->end_cycle,
 			.done = v->status == STATS_DONE,
 			.failed = v->status == STATS_ERROR,
+			.host_clock_ns = v->host_clock_ns,
 		};
 	}
 	c->carried.rows = c->rows;
@@ -394,6 +395,27 @@ out:
 	return err;
 }
 
+/* Reads the anchors of the run, if it has some. Returns 0, -EINVAL for damaged ones, or -ENOMEM. */
+static int read_anchors(struct loom_export *x)
+{
+	const struct json *list = json_get(x->run, "accel.run.anchors"), *c;
+	uint64_t end = 0;
+	size_t n = 0;
+
+	if (!list)
+		return 0;
+	x->anchors = calloc(json_count(list) + 1, sizeof(*x->anchors));
+	if (!x->anchors)
+		return -ENOMEM;
+	for (c = json_first(list); c; c = json_next(c), n++) {
+		if (!json_u64(json_key(c, "cycle"), &x->anchors[n].cycle) ||
+		    !json_i64(json_key(c, "clock"), &x->anchors[n].clock))
+			return -EINVAL;
+	}
+	json_u64(json_get(x->run, "accel.run.end_cycle"), &end);
+	return n ? run_clock_anchor(&x->clock, x->anchors, n, end) : 0;
+}
+
 static int export_run(struct loom_export *x)
 {
 	const char *style = json_string(json_get(x->run, "accel.run.record_style"));
@@ -407,7 +429,7 @@ static int export_run(struct loom_export *x)
 	}
 	if (!json_u64(json_get(x->run, "accel.run.period_ps"), &x->clock.period_ps) ||
 	    !json_i64(json_get(x->run, "accel.run.base"), &x->clock.base) || !x->clock.period_ps ||
-	    x->clock.base < 0) {
+	    x->clock.base < 0 || read_anchors(x)) {
 		log_error("%s/%s: the description of the run is damaged", x->trace.path,
 			  x->run_path);
 		err = -EBADMSG;
@@ -556,6 +578,7 @@ out:
 		x.whole.lost = x.lost;
 	status = err ? STATUS_FAILED : whole_report(&x.whole, o->run);
 	json_free(x.run);
+	free(x.anchors);
 	free(x.streams);
 	trace_close(&x.trace);
 	return status;

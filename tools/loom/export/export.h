@@ -23,6 +23,7 @@ struct loom_export {
 	struct json *run; /* the metadata that has "accel.run"; NULL: not an imported run */
 	char *run_path;	  /* of its stream */
 	struct run_clock clock;
+	struct run_anchor *anchors; /* of the clock, or NULL */
 	struct loom_writer_options as;
 	struct loom_carried carried; /* of the run, from its metadata */
 	uint16_t core;		     /* of the last record */

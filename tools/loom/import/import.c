@@ -23,6 +23,7 @@
 
 #include "tools/loom/run/run_clock.h"
 #include "tools/loom/run/keep_files.h"
+#include "tools/loom/import/import_anchors.h"
 #include "tools/loom/import/import_streams.h"
 #include "tools/loom/run/node_state.h"
 #include "tools/loom/run/loom_command.h"
@@ -51,7 +52,10 @@ struct import {
 	struct loom_modules names;
 	struct run_survey *survey;
 	struct run_clock clock;
-	struct loom_chain chain; /* at the end of the run */
+	struct import_calls calls;  /* of the host; none with --base */
+	struct run_anchor *anchors; /* of the clock, or NULL */
+	int64_t host_begin;	    /* first clock of the trace that is added to, or -1 */
+	struct loom_chain chain;    /* at the end of the run */
 	struct import_streams *rows;
 	enum loom_form form;
 	uint64_t last_cycle; /* last cycle in the range of clocks */
@@ -236,6 +240,7 @@ static int survey_records(struct import *m)
 		err = loom_chain_step(&m->chain, &r);
 		if (err)
 			return broken(m, err, &r, last);
+		import_calls_shift(&m->calls, &r);
 		if (r.cycle > m->last_cycle || reach(m, &r) > m->last_cycle - r.cycle)
 			return too_late(m, &r);
 		err = run_survey_add(m->survey, &r, m->chain.parts);
@@ -676,14 +681,17 @@ static int write_marks(struct import *m)
 	m->findings = (struct loom_violations){.report = loom_violation_ignore};
 	if (err)
 		goto out;
+	import_calls_restart(&m->calls);
 	begin_rows(m);
 	err = open_reader(m);
 	if (err)
 		goto out;
 	while ((got = run_reader_next(&m->reader, &r)) > 0) {
 		core = m->survey->core_of[r.core_id];
+		err = loom_chain_step(&chain, &r);
+		import_calls_shift(&m->calls, &r);
 		/* the file has changed since the survey */
-		if (loom_chain_step(&chain, &r) || r.cycle > m->survey->end || core == LOOM_NONE) {
+		if (err || r.cycle > m->survey->end || core == LOOM_NONE) {
 			err = -ESTALE;
 			goto out;
 		}
@@ -715,6 +723,21 @@ out:
 
 /* ---- the trace ---- */
 
+static void put_anchors(const struct import *m, struct json *meta)
+{
+	struct json *list;
+
+	if (!m->clock.nanchors)
+		return;
+	list = json_put_array(meta, "accel.run.anchors");
+	for (size_t i = 0; i < m->clock.nanchors; i++) {
+		struct json *anchor = json_put_object(list, NULL);
+
+		json_put_u64(anchor, "cycle", m->clock.anchors[i].cycle);
+		json_put_i64(anchor, "clock", m->clock.anchors[i].clock);
+	}
+}
+
 static void about_run(const void *arg, struct json *meta)
 {
 	const struct import *m = arg;
@@ -724,6 +747,7 @@ static void about_run(const void *arg, struct json *meta)
 	json_put_string(meta, "accel.run.form", loom_form_name(m->form));
 	json_put_u64(meta, "accel.run.period_ps", m->clock.period_ps);
 	json_put_i64(meta, "accel.run.base", m->clock.base);
+	put_anchors(m, meta);
 	json_put_u64(meta, "accel.run.records", m->survey->records);
 	json_put_u64(meta, "accel.run.end_cycle", m->survey->end);
 	json_put_string(meta, "accel.run.record_style", loom_style_names[m->survey->style]);
@@ -808,10 +832,30 @@ static int prepare_output(struct import *m)
 		log_error("--base: the clock of cycle 0 is negative");
 		return -EINVAL;
 	}
-	if (host)
-		log_info("%s: the trace there begins at %" PRId64 " ns: cycle 0 is at %" PRId64
-			 " ns",
-			 m->o->output, start, m->clock.base);
+	m->host_begin = host ? start : -1;
+	return 0;
+}
+
+/* Places the run in the clock of its host: at the host's calls, or where --base says. */
+static int place(struct import *m)
+{
+	int err;
+
+	if (m->calls.n && m->chain.parts) {
+		log_error("%s: the cycles start again, and the host's calls have clocks: --base "
+			  "places the run without them",
+			  m->o->run);
+		return -EINVAL;
+	}
+	err = import_anchors(&m->clock, &m->calls, m->survey, m->o->run, &m->anchors);
+	if (err || m->host_begin < 0)
+		return err;
+	log_info("%s: the trace there begins at %" PRId64 " ns: cycle 0 is at %" PRId64 " ns",
+		 m->o->output, m->host_begin, m->clock.base);
+	if (m->clock.nanchors && m->anchors[0].clock < m->host_begin)
+		log_warn("%s: the host called before the trace begins: is it a recording of that "
+			 "run?",
+			 m->o->output);
 	return 0;
 }
 
@@ -879,6 +923,8 @@ static int prepare(struct import *m)
 	}
 	if (m->run.perf)
 		err = run_stats_load(&m->perf, m->run.perf_at, m->run.perf, &findings);
+	if (!err && !m->o->base.given && import_calls_load(&m->calls, &m->perf))
+		err = no_memory(m);
 	if (err)
 		return err;
 	m->clock.period_ps = m->o->period_ps ? m->o->period_ps : m->perf.period_ps.v;
@@ -908,6 +954,9 @@ int loom_import(struct loom_options *o)
 	err = survey(&m);
 	if (err)
 		goto out;
+	err = place(&m);
+	if (err)
+		goto out;
 	err = make_trace(&m);
 	if (err)
 		goto out;
@@ -929,6 +978,8 @@ out:
 		free(m.cores[i].closed);
 	}
 	free(m.cores);
+	free(m.anchors);
+	import_calls_free(&m.calls);
 	run_survey_free(m.survey);
 	free(m.order);
 	free(m.kept_trace);

@@ -2,7 +2,7 @@
 /* run_clock: converts cycles and nanoseconds (see run_clock.h). */
 #include "tools/loom/run/run_clock.h"
 
-#include <stddef.h>
+#include <errno.h>
 #include <string.h>
 
 struct unit {
@@ -89,5 +89,76 @@ uint64_t run_clock_longest(const struct run_clock *c, uint64_t cycle)
 
 	if (cycle)
 		ps /= cycle;
+	return ps > UINT64_MAX ? UINT64_MAX : (uint64_t)ps;
+}
+
+/* ---- anchors ---- */
+
+int run_clock_anchor(struct run_clock *c, const struct run_anchor *a, size_t n, uint64_t end)
+{
+	const struct run_anchor *last = &a[n - 1];
+	unsigned __int128 before = (unsigned __int128)a[0].cycle * c->period_ps;
+	unsigned __int128 after;
+
+	for (size_t i = 1; i < n; i++) {
+		if (a[i].cycle <= a[i - 1].cycle || a[i].clock < a[i - 1].clock)
+			return -EINVAL;
+	}
+	after = end > last->cycle ? (unsigned __int128)(end - last->cycle) * c->period_ps : 0;
+	if (a[0].clock < 0 || before > (unsigned __int128)a[0].clock * 1000 ||
+	    after > (unsigned __int128)(INT64_MAX - last->clock) * 1000)
+		return -ERANGE;
+	c->anchors = a;
+	c->nanchors = n;
+	c->base = run_clock_anchored_ns(c, 0);
+	return 0;
+}
+
+int64_t run_clock_anchored_ns(const struct run_clock *c, uint64_t cycle)
+{
+	const struct run_anchor *a = c->anchors;
+	size_t low = 0,
+	       high = c->nanchors; /* the last anchor at or before the cycle is before high */
+	unsigned __int128 ns;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (a[middle].cycle <= cycle)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low) {
+		ns = (unsigned __int128)(a->cycle - cycle) * c->period_ps;
+		return a->clock - (int64_t)((ns + 999) / 1000);
+	}
+	ns = (unsigned __int128)(cycle - a[low - 1].cycle) * c->period_ps / 1000;
+	if (low < c->nanchors && ns > (uint64_t)(a[low].clock - a[low - 1].clock))
+		return a[low].clock;
+	return a[low - 1].clock + (int64_t)ns;
+}
+
+uint64_t run_clock_anchored_cycle(const struct run_clock *c, int64_t ns)
+{
+	const struct run_anchor *a = c->anchors;
+	size_t low = 0, high = c->nanchors;
+	unsigned __int128 ps;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (a[middle].clock <= ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low) {
+		ps = (unsigned __int128)(uint64_t)(a->clock - ns) * 1000 / c->period_ps;
+		return ps > a->cycle ? 0 : a->cycle - (uint64_t)ps;
+	}
+	ps = (unsigned __int128)(uint64_t)(ns - a[low - 1].clock) * 1000;
+	/* each anchor made the cycles from it on one higher */
+	ps = a[low - 1].cycle - low + (ps + c->period_ps - 1) / c->period_ps;
 	return ps > UINT64_MAX ? UINT64_MAX : (uint64_t)ps;
 }

@@ -59,6 +59,9 @@ struct loom_counters {
 	struct loom_invocation *invocations;
 	size_t ninvocations;
 	struct hash invocation_of; /* id, epoch, core */
+	uint64_t *anchors;	   /* clocks of the host */
+	size_t nanchors;
+	struct hash anchor_of; /* id, epoch */
 	struct loom_row *rows;
 	size_t nrows;
 	uint32_t last_invocation; /* of the last record, and of the last counted record */
@@ -247,6 +250,8 @@ void loom_counters_free(struct loom_counters *c)
 		free(c->invocations[i].pending);
 	free(c->invocations);
 	hash_free(&c->invocation_of);
+	free(c->anchors);
+	hash_free(&c->anchor_of);
 	free(c->rows);
 	free(c);
 }
@@ -807,10 +812,42 @@ static int make_rows(struct loom_counters *c)
 	return 0;
 }
 
+int loom_counters_anchor(struct loom_counters *c, uint32_t epoch, uint64_t id, uint64_t clock_ns)
+{
+	struct hash_key key = {.a = id, .b = epoch};
+	uint64_t *anchor;
+	uint32_t *at;
+
+	if (hash_get(&c->anchor_of, key) != HASH_NONE)
+		return -EEXIST;
+	anchor = ARRAY_ADD(c->anchors, c->nanchors);
+	if (!anchor)
+		return -ENOMEM;
+	*anchor = clock_ns;
+	at = hash_at(&c->anchor_of, key);
+	if (!at)
+		return -ENOMEM;
+	*at = (uint32_t)(c->nanchors - 1);
+	return 0;
+}
+
+/* Applies the anchors to the invocations of all cores. */
+static void apply_anchors(struct loom_counters *c)
+{
+	for (size_t i = 0; c->nanchors && i < c->ninvocations; i++) {
+		struct loom_invocation *v = &c->invocations[i];
+		uint32_t at = hash_get(&c->anchor_of, (struct hash_key){.a = v->id, .b = v->epoch});
+
+		if (at != HASH_NONE)
+			v->host_clock_ns = c->anchors[at];
+	}
+}
+
 int loom_counters_finish(struct loom_counters *c)
 {
 	int err;
 
+	apply_anchors(c);
 	for (uint32_t i = 0; i < c->ninvocations; i++) {
 		struct loom_invocation *v = &c->invocations[i];
 

@@ -25,7 +25,8 @@ struct loom_invocation {
 	uint64_t start, end; /* cycles, end exclusive */
 	bool seen, started, done, failed;
 	uint64_t config_writes;
-	uint64_t first, last; /* cycles of its records */
+	uint64_t first, last;	/* cycles of its records */
+	uint64_t host_clock_ns; /* of the host's call (loom_counters_anchor); 0: not known */
 	/* private */
 	uint64_t covered;	     /* the cycle after the last one that its records cover */
 	uint32_t joint, cell, cells; /* cells: the first of a list */
@@ -82,6 +83,13 @@ int loom_counters_node(struct loom_counters *counters, uint16_t core, uint32_t n
  */
 int loom_counters_tokens(struct loom_counters *counters, uint16_t core, uint32_t node, uint64_t in,
 			 uint64_t out);
+
+/*
+ * Sets the clock of the host's call of an invocation, of all its cores, before or after its first
+ * record. Returns 0, -EEXIST if it has one, or -ENOMEM.
+ */
+int loom_counters_anchor(struct loom_counters *counters, uint32_t epoch, uint64_t id,
+			 uint64_t clock_ns) __attribute__((warn_unused_result));
 
 /*
  * Ends all open invocations: at the latest end of the same epoch and id on another core, else at

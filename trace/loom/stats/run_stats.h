@@ -81,6 +81,7 @@ struct stats_invocation {
 	uint16_t core_id;
 	uint32_t epoch_id;
 	uint64_t invocation_id, start_cycle, end_cycle;
+	uint64_t host_clock_ns; /* of the host's call; 0: not known */
 	enum stats_status status;
 };
 

@@ -211,13 +211,15 @@ static bool read_invocation(struct stats_loader *l, const struct token *token)
 		{"status", FIELD_CHOICE, .at = offsetof(struct stats_invocation, status),
 		 .size = COUNT(statuses), .names = statuses,
 		 .wrong = "a status is done, error or cut"},
+		{"host_clock_ns", FIELD_ID, IN(stats_invocation, host_clock_ns)},
 	};
+	enum { REQUIRED = 6 };
 	struct stats_invocation v = {.core_id = 0}, *to;
 	uint64_t seen;
 
 	if (!stats_read_fields(l, token, fields, COUNT(fields), &v, &seen))
 		return false;
-	if (seen != (1u << COUNT(fields)) - 1)
+	if ((seen | 1u << REQUIRED) != (1u << COUNT(fields)) - 1)
 		return tokens_refuse(&l->t, "this invocation lacks one of core_id, epoch_id, "
 					    "invocation_id, start_cycle, end_cycle, status");
 	if (v.end_cycle < v.start_cycle)

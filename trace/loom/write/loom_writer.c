@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "trace/base/array.h"
@@ -285,6 +286,26 @@ int loom_writer_tokens(struct loom_writer *w, uint16_t core, uint32_t node, uint
 		       uint64_t out)
 {
 	return w ? loom_counters_tokens(w->counters, core, node, in, out) : 0;
+}
+
+int loom_writer_anchor(struct loom_writer *w, uint32_t epoch_id, uint64_t invocation_id,
+		       int64_t clock_ns)
+{
+	struct timespec now;
+	int err;
+
+	if (!w)
+		return 0;
+	if (w->options.statistics == LOOM_STATISTICS_LEGACY)
+		return -ENOTSUP;
+	if (clock_ns < 0)
+		return -EINVAL;
+	if (!clock_ns) {
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		clock_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+	}
+	err = loom_counters_anchor(w->counters, epoch_id, invocation_id, (uint64_t)clock_ns);
+	return err == -ENOMEM ? fail(w, err) : err;
 }
 
 struct loom_account loom_writer_account(const struct loom_writer *w)

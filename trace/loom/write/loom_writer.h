@@ -138,6 +138,15 @@ int loom_writer_tokens(struct loom_writer *w, uint16_t core, uint32_t node, uint
 		       uint64_t out);
 
 /*
+ * Ties an invocation to its host: the clock of the host's call, in ns of CLOCK_MONOTONIC (the clock
+ * of ovni-bpf), or 0 for now. `ovni-loom import` puts the start of the invocation there. Call it
+ * once for an invocation, before its end or after it. Returns 0; -EEXIST if it has a clock; -EINVAL
+ * for a negative one; -ENOTSUP with statistics of upstream, which have no place for it; -ENOMEM.
+ */
+int loom_writer_anchor(struct loom_writer *w, uint32_t epoch_id, uint64_t invocation_id,
+		       int64_t clock_ns);
+
+/*
  * Writes the buffer; call it outside the hot path of the simulator. Returns 0 or -errno; records
  * that could not be written count as dropped.
  */

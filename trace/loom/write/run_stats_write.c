@@ -156,8 +156,11 @@ static void put_invocations(FILE *out, const struct loom_invocation *v, size_t n
 		fprintf(out,
 			"%s\n    { \"core_id\": %" PRIu32 ", \"epoch_id\": %" PRIu32
 			", \"invocation_id\": %" PRIu64 ",\n      \"start_cycle\": %" PRIu64
-			", \"end_cycle\": %" PRIu64 ", \"status\": \"%s\" }",
+			", \"end_cycle\": %" PRIu64 ", \"status\": \"%s\"",
 			i ? "," : "", v[i].core, v[i].epoch, v[i].id, v[i].start, v[i].end, status);
+		if (v[i].host_clock_ns)
+			fprintf(out, ",\n      \"host_clock_ns\": %" PRIu64, v[i].host_clock_ns);
+		fputs(" }", out);
 	}
 	fputs(n ? "\n  ]\n" : "]\n", out);
 }
