@@ -521,14 +521,14 @@ static void take_single(struct exporter *x, uint32_t stream, const struct event 
 {
 	int64_t value = get_i64(ev->payload);
 	int32_t type = get_i32(ev->payload + 8);
-	const char *title = subjects_title(&x->subjects, type);
-	const char *label = subjects_label(&x->subjects, type, value);
+	const char *title = mark_labels_title(&x->subjects.labels, type);
+	const char *label = mark_labels_value(&x->subjects.labels, type, value);
 	struct slice_track *track;
 
 	if (type < 0)
 		return;
 	track = perfetto_slices_track(&x->slices, stream, type, 1);
-	if (subjects_labelled(&x->subjects, type) ||
+	if (mark_labels_any(&x->subjects.labels, type) ||
 	    x->subjects.looms[x->subjects.threads[stream].loom].accelerator) {
 		set_value(x, track, ev->clock, value, label);
 		return;
@@ -552,7 +552,7 @@ static void take_counters(struct exporter *x, const struct intervals *intervals,
 	for (uint32_t i = 0; (i + 1) * sizeof(int64_t) <= ev->payload_size; i++) {
 		struct slice_track *track = NULL;
 
-		if (subjects_counter(&x->subjects, i))
+		if (mark_labels_counter(&x->subjects.labels, i))
 			track = perfetto_slices_track(&x->slices, stream, -ev->model,
 						      SLICES_COUNTER + i);
 		if (!track)
@@ -611,8 +611,9 @@ static void take_region(struct exporter *x, const struct intervals *intervals, u
 		perfetto_slices_pop(&x->slices, track, ev->clock, function.value);
 		return;
 	}
-	label = function.type < 0 ? catalog_find(event_mcv(ev), NULL)->label
-				  : subjects_label(&x->subjects, function.type, function.value);
+	label = function.type < 0
+			? catalog_find(event_mcv(ev), NULL)->label
+			: mark_labels_value(&x->subjects.labels, function.type, function.value);
 	if (action == ACTION_SET)
 		set_value(x, track, ev->clock, function.value, label);
 	else

@@ -317,7 +317,7 @@ static const char *channel_name(const struct perfetto_slices *s, int32_t type, i
 {
 	static const char *const none = "marks";
 	const struct catalog_model *model;
-	const char *title = type > 0 ? subjects_title(s->subjects, type) : NULL;
+	const char *title = type > 0 ? mark_labels_title(&s->subjects->labels, type) : NULL;
 
 	if (type == TYPE_OURS) /* it has no positive number */
 		return our_names[channel];
@@ -325,7 +325,8 @@ static const char *channel_name(const struct perfetto_slices *s, int32_t type, i
 	if (type < 0 && channel == SLICES_TASK)
 		return task_track_name((char)-type);
 	if (type < 0 && channel >= SLICES_COUNTER)
-		return subjects_counter(s->subjects, (uint32_t)(channel - SLICES_COUNTER));
+		return mark_labels_counter(&s->subjects->labels,
+					   (uint32_t)(channel - SLICES_COUNTER));
 	for (size_t i = 0; model && i < model->nevents; i++)
 		if (model->events[i].channel && model->events[i].channel[0] == channel)
 			return model->events[i].channel;

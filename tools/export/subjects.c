@@ -12,19 +12,6 @@
 
 #define COMMAND_MOST 64 /* arguments that are kept */
 
-enum label_kind { LABEL_VALUE, LABEL_TITLE, LABEL_ANY, LABEL_COUNTER };
-
-/* A printable copy; NULL without memory. */
-static char *printable(const char *text)
-{
-	size_t size = strlen(text), room = text_escape(NULL, 0, text, size) + 1;
-	char *copy = malloc(room);
-
-	if (copy)
-		text_escape(copy, room, text, size);
-	return copy;
-}
-
 /* ---- CPUs ---- */
 
 static struct hash_key cpu_key(uint32_t loom, int32_t index)
@@ -105,116 +92,16 @@ static int read_session(struct subjects *s, uint32_t loom, const struct json *se
 	if (json_u64(json_key(session, "lost"), &lost) && lost <= INT64_MAX - l->lost)
 		l->lost += lost;
 	if (kernel && !l->kernel) {
-		l->kernel = printable(kernel);
+		l->kernel = text_escaped(kernel);
 		if (!l->kernel)
 			return -ENOMEM;
 	}
 	if (machine && !l->machine) {
-		l->machine = printable(machine);
+		l->machine = text_escaped(machine);
 		if (!l->machine)
 			return -ENOMEM;
 	}
 	return read_cpu_times(s, loom, json_key(session, "cpus"));
-}
-
-/* ---- marks ---- */
-
-static struct hash_key label_key(enum label_kind kind, int32_t type, int64_t value)
-{
-	return (struct hash_key){.a = (uint64_t)value, .b = (uint32_t)type, .c = (uint32_t)kind};
-}
-
-static int add_label(struct subjects *s, struct hash_key key, const char *text)
-{
-	uint32_t *at;
-	char **label;
-
-	if (!text || hash_get(&s->by_label, key) != HASH_NONE)
-		return 0;
-	label = ARRAY_ADD(s->labels, s->nlabels);
-	if (!label)
-		return -ENOMEM;
-	*label = printable(text);
-	at = hash_at(&s->by_label, key);
-	if (!*label || !at)
-		return -ENOMEM;
-	*at = (uint32_t)(s->nlabels - 1);
-	return 0;
-}
-
-static bool read_number(const char *text, int64_t *number)
-{
-	char *end;
-
-	errno = 0;
-	*number = strtoll(text ? text : "", &end, 10);
-	return text && end != text && !*end && errno == 0;
-}
-
-static int read_marks(struct subjects *s, const struct json *marks)
-{
-	int64_t type, value;
-
-	for (const struct json *mark = json_first(marks); mark; mark = json_next(mark)) {
-		const struct json *label = json_first(json_key(mark, "labels"));
-
-		if (!read_number(json_name(mark), &type) || type < INT32_MIN || type > INT32_MAX)
-			continue;
-		if (add_label(s, label_key(LABEL_TITLE, (int32_t)type, 0),
-			      json_string(json_key(mark, "title"))) < 0)
-			return -ENOMEM;
-		for (; label; label = json_next(label)) {
-			if (!read_number(json_name(label), &value))
-				continue;
-			if (add_label(s, label_key(LABEL_VALUE, (int32_t)type, value),
-				      json_string(label)) < 0)
-				return -ENOMEM;
-			if (value != MARK_ZERO &&
-			    add_label(s, label_key(LABEL_ANY, (int32_t)type, 0), "") < 0)
-				return -ENOMEM;
-		}
-	}
-	return 0;
-}
-
-static int read_counters(struct subjects *s, const struct json *counters)
-{
-	int64_t index;
-
-	for (const struct json *counter = json_first(counters); counter;
-	     counter = json_next(counter))
-		if (read_number(json_name(counter), &index) && index >= 0 &&
-		    add_label(s, label_key(LABEL_COUNTER, 0, index),
-			      json_string(json_key(counter, "name"))) < 0)
-			return -ENOMEM;
-	return 0;
-}
-
-static const char *label_of(const struct subjects *s, struct hash_key key)
-{
-	uint32_t at = hash_get(&s->by_label, key);
-
-	return at == HASH_NONE ? NULL : s->labels[at];
-}
-
-const char *subjects_label(const struct subjects *s, int32_t type, int64_t value)
-{
-	return label_of(s, label_key(LABEL_VALUE, type, value));
-}
-
-const char *subjects_title(const struct subjects *s, int32_t type)
-{
-	return label_of(s, label_key(LABEL_TITLE, type, 0));
-}
-
-bool subjects_labelled(const struct subjects *s, int32_t type)
-{
-	return label_of(s, label_key(LABEL_ANY, type, 0)) != NULL;
-}
-
-const char *subjects_counter(const struct subjects *s, uint32_t index)
-{
-	return label_of(s, label_key(LABEL_COUNTER, 0, index));
 }
 
 /* ---- processes and threads ---- */
@@ -244,7 +131,7 @@ static int add_argument(struct subject_process *process, const char *text)
 
 	if (!argument)
 		return -ENOMEM;
-	*argument = printable(text);
+	*argument = text_escaped(text);
 	return *argument ? 0 : -ENOMEM;
 }
 
@@ -272,11 +159,11 @@ static int name_thread(struct subject_thread *thread, const struct owner *owner)
 
 	snprintf(number, sizeof(number), "%lld", (long long)owner->tid);
 	if (owner->tid > 0 && owner->tid <= NUMBER_MOST) {
-		thread->name = printable(owner->name && *owner->name ? owner->name : number);
+		thread->name = text_escaped(owner->name && *owner->name ? owner->name : number);
 	} else {
 		char *name = xasprintf("%s (tid %s)", owner->name ? owner->name : "", number);
 
-		thread->name = name ? printable(name) : NULL;
+		thread->name = name ? text_escaped(name) : NULL;
 		free(name);
 	}
 	return thread->name ? 0 : -ENOMEM;
@@ -297,7 +184,7 @@ static int read_renames(struct subject_thread *thread, const struct json *list)
 		rename = ARRAY_ADD(thread->renames, thread->nrenames);
 		if (!rename)
 			return -ENOMEM;
-		*rename = (struct subject_rename){(int64_t)clock, printable(name)};
+		*rename = (struct subject_rename){(int64_t)clock, text_escaped(name)};
 		if (!rename->name)
 			return -ENOMEM;
 	}
@@ -335,10 +222,7 @@ static int read_thread(struct subjects *s, uint32_t stream, const struct json *m
 	err = read_cpus(s, thread->loom, json_get(meta, "ovni.loom_cpus"));
 	if (err)
 		return err;
-	err = read_marks(s, json_get(meta, "ovni.mark"));
-	if (err)
-		return err;
-	err = read_counters(s, json_get(meta, "nosv.hwc"));
+	err = mark_labels_add(&s->labels, meta);
 	if (err)
 		return err;
 	err = read_renames(thread, json_key(bpf, "renames"));
@@ -370,7 +254,7 @@ static int list_looms(struct subjects *s)
 			return -ENOMEM;
 		*loom = (struct subject_loom){.name = name};
 		loom->accelerator = source->owners[stream].accelerator;
-		loom->shown = printable(name);
+		loom->shown = text_escaped(name);
 		if (!loom->shown)
 			return -ENOMEM;
 		s->threads[stream].loom = (uint32_t)(s->nlooms - 1);
@@ -432,15 +316,12 @@ void subjects_fini(struct subjects *s)
 		free(s->threads[i].renames);
 		free(s->threads[i].name);
 	}
-	for (size_t i = 0; i < s->nlabels; i++)
-		free(s->labels[i]);
 	free(s->looms);
 	free(s->cpus);
 	free(s->processes);
 	free(s->threads);
-	free(s->labels);
 	hash_free(&s->by_cpu);
 	hash_free(&s->by_process);
-	hash_free(&s->by_label);
+	mark_labels_free(&s->labels);
 	state_walk_fini(&s->walk);
 }

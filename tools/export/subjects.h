@@ -12,6 +12,7 @@
 
 #include "trace/base/array.h"
 #include "trace/base/hash.h"
+#include "trace/states/mark_labels.h"
 #include "trace/states/state_walk.h"
 
 #define NUMBER_MOST 4194303 /* the highest thread id of Linux */
@@ -67,9 +68,8 @@ struct subjects {
 	struct subject_process *processes;
 	struct subject_thread *threads; /* of each stream */
 	size_t nlooms, ncpus, nprocesses;
-	char **labels; /* of marks */
-	size_t nlabels;
-	struct hash by_cpu, by_process, by_label;
+	struct mark_labels labels;
+	struct hash by_cpu, by_process;
 	int64_t t0, t1; /* the window: of the sessions, and of the events */
 };
 
@@ -80,16 +80,5 @@ void subjects_fini(struct subjects *subjects);
 
 /* The CPU of an index in a loom, added if it is new; NO_SUBJECT without memory. */
 uint32_t subjects_cpu(struct subjects *subjects, uint32_t loom, int32_t index);
-
-/* The label of a value of a mark, or the title of its type; NULL: none. */
-const char *subjects_label(const struct subjects *subjects, int32_t type, int64_t value);
-const char *subjects_title(const struct subjects *subjects, int32_t type);
-/* Whether a value of the type has a label; else its values are numbers. The label that the value 0
- * of an argument has does not count. */
-bool subjects_labelled(const struct subjects *subjects, int32_t type);
-/* The name of a hardware counter of nOS-V, or NULL. */
-const char *subjects_counter(const struct subjects *subjects, uint32_t index);
-
-#define MARK_ZERO (-2147483648LL) /* the value 0 of an argument (event-mapping.md) */
 
 #endif

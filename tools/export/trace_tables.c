@@ -98,14 +98,6 @@ const struct export_schema export_schemas[EXPORT_TABLES] = {
 
 /* ---- the walk ---- */
 
-struct open_call {
-	struct function function;
-	uint32_t number;
-	bool inner; /* inside a call of the same function */
-	bool apart; /* see REGION_APART */
-	int64_t begin, classes[TIME_CLASSES];
-};
-
 #define PIECES_MOST 4096 /* of one wait; the CPU of its rest is unknown */
 
 struct piece { /* a part of a wait, on the queue of one CPU */
@@ -124,9 +116,7 @@ struct track {		    /* of one thread */
 	bool open;
 	int32_t cpu, first_cpu; /* first_cpu: at the begin of the run */
 	int64_t from, to;
-	struct open_call *calls;
-	size_t depth;
-	uint32_t room;
+	struct function_calls calls;
 	uint32_t device_us; /* of the request that ended its sleep */
 	bool gap;	    /* of lost events is open */
 	int64_t gap_at, gap_events;
@@ -442,7 +432,7 @@ static int follow_move(struct tables *t, const struct intervals *walk, uint32_t 
 
 static int put_region(struct tables *t, uint32_t stream, size_t depth, int64_t clock, bool returned)
 {
-	const struct open_call *call = &t->tracks[stream].calls[depth];
+	const struct function_call *call = &t->tracks[stream].calls.list[depth];
 	int64_t now[TIME_CLASSES];
 	union cell row[EXPORT_COLUMNS] = {
 		[REGION_THREAD].number = stream,
@@ -476,8 +466,8 @@ static int put_function(struct tables *t, uint32_t number)
 		row[1].text = label;
 		row[2].text = title;
 	} else {
-		row[1].text = cell_text(subjects_label(&t->subjects, f->type, f->value));
-		row[2].text = cell_text(subjects_title(&t->subjects, f->type));
+		row[1].text = cell_text(mark_labels_value(&t->subjects.labels, f->type, f->value));
+		row[2].text = cell_text(mark_labels_title(&t->subjects.labels, f->type));
 	}
 	if (!row[1].text)
 		row[1].text = value;
@@ -492,51 +482,30 @@ static int put_function(struct tables *t, uint32_t number)
 static int enter_call(struct tables *t, uint32_t stream, const struct function *function,
 		      int64_t clock)
 {
-	struct track *track = &t->tracks[stream];
-	struct open_call *calls =
-		stack_more(track->calls, track->depth, &track->room, sizeof(*calls));
 	size_t known = t->functions.n;
 	int64_t number = function_number(&t->functions, function);
-	struct open_call *call;
-	int err;
+	struct function_call *call = NULL;
 
-	if (calls)
-		track->calls = calls;
-	if (!calls || number < 0)
+	if (number >= 0)
+		call = function_calls_enter(&t->tracks[stream].calls, function, (uint32_t)number,
+					    clock);
+	if (!call)
 		return lack(t, "the calls of a thread");
-	if (t->functions.n > known) {
-		err = put_function(t, (uint32_t)number);
-		if (err)
-			return err;
-	}
-	call = &calls[track->depth];
-	*call = (struct open_call){.function = *function, .number = (uint32_t)number};
-	call->begin = clock;
-	call->apart = track->depth && calls[track->depth - 1].begin == clock;
-	for (size_t i = 0; i < track->depth && !call->inner; i++)
-		call->inner = calls[i].number == call->number;
 	thread_times_read(&t->times, stream, clock, call->classes);
-	track->depth++;
-	return 0;
+	return t->functions.n > known ? put_function(t, (uint32_t)number) : 0;
 }
 
 static int leave_call(struct tables *t, uint32_t stream, const struct function *function,
 		      int64_t clock)
 {
-	struct track *track = &t->tracks[stream];
-	size_t i = track->depth;
+	struct function_calls *calls = &t->tracks[stream].calls;
+	int64_t i = function_calls_find(calls, function);
 	int err;
 
-	while (i > 0 && !function_same(&track->calls[i - 1].function, function))
-		i--;
-	if (!i)
+	if (i < 0)
 		return 0; /* entered before the trace begins */
-	err = put_region(t, stream, i - 1, clock, true);
-	track->depth--;
-	memmove(track->calls + i - 1, track->calls + i,
-		(track->depth - (i - 1)) * sizeof(*track->calls));
-	for (i--; i < track->depth; i++) /* they end after the call around them */
-		track->calls[i].apart = true;
+	err = put_region(t, stream, (size_t)i, clock, true);
+	function_calls_remove(calls, (size_t)i);
 	return err;
 }
 
@@ -559,9 +528,12 @@ static int put_mark(struct tables *t, uint32_t stream, const struct event *ev)
 	int64_t value = get_i64(ev->payload);
 	int32_t type = get_i32(ev->payload + 8);
 	union cell row[] = {
-		{.number = stream}, {.number = ev->clock},
-		{.number = type},   {.text = cell_text(subjects_title(&t->subjects, type))},
-		{.number = value},  {.text = cell_text(subjects_label(&t->subjects, type, value))},
+		{.number = stream},
+		{.number = ev->clock},
+		{.number = type},
+		{.text = cell_text(mark_labels_title(&t->subjects.labels, type))},
+		{.number = value},
+		{.text = cell_text(mark_labels_value(&t->subjects.labels, type, value))},
 	};
 
 	return wanted(t, stream, ev->clock, ev->clock) ? put(t, EXPORT_MARKS, row) : 0;
@@ -878,7 +850,7 @@ static int finish_thread(struct tables *t, const struct intervals *walk, uint32_
 	const struct track *track = &t->tracks[stream];
 	int err = 0;
 
-	for (size_t depth = track->depth; depth-- > 0 && err == 0;)
+	for (size_t depth = track->calls.depth; depth-- > 0 && err == 0;)
 		err = put_region(t, stream, depth, clip(t, walk->last), false);
 	if (err || !track->gap)
 		return err;
@@ -957,7 +929,7 @@ int tables_walk(struct export_request *request, table_row_fn row, void *to)
 		err = finish(&t, &walk);
 out:
 	for (size_t i = 0; t.tracks && i < n; i++) {
-		free(t.tracks[i].calls);
+		function_calls_free(&t.tracks[i].calls);
 		free(t.tracks[i].moved);
 	}
 	free(t.tracks);

@@ -61,6 +61,47 @@ void function_list_free(struct function_list *functions)
 	hash_free(&functions->numbers);
 }
 
+struct function_call *function_calls_enter(struct function_calls *calls,
+					   const struct function *function, uint32_t number,
+					   int64_t clock)
+{
+	struct function_call *call,
+		*list = stack_more(calls->list, calls->depth, &calls->room, sizeof(*list));
+
+	if (!list)
+		return NULL;
+	calls->list = list;
+	call = &list[calls->depth];
+	*call = (struct function_call){.function = *function, .number = number, .begin = clock};
+	call->apart = calls->depth && list[calls->depth - 1].begin == clock;
+	for (size_t i = 0; i < calls->depth && !call->inner; i++)
+		call->inner = list[i].number == number;
+	calls->depth++;
+	return call;
+}
+
+int64_t function_calls_find(const struct function_calls *calls, const struct function *function)
+{
+	size_t i = calls->depth;
+
+	while (i > 0 && !function_same(&calls->list[i - 1].function, function))
+		i--;
+	return (int64_t)i - 1;
+}
+
+void function_calls_remove(struct function_calls *calls, size_t i)
+{
+	calls->depth--;
+	memmove(calls->list + i, calls->list + i + 1, (calls->depth - i) * sizeof(*calls->list));
+	for (; i < calls->depth; i++) /* they end after the call around them */
+		calls->list[i].apart = true;
+}
+
+void function_calls_free(struct function_calls *calls)
+{
+	free(calls->list);
+}
+
 static void name_state(const struct function *f, char **label, char **title)
 {
 	const struct catalog_model *model = catalog_model((char)-f->type);

@@ -10,6 +10,7 @@
 #ifndef TRACE_ANALYSIS_FUNCTION_CALLS_H
 #define TRACE_ANALYSIS_FUNCTION_CALLS_H
 
+#include "trace/analysis/thread_times.h"
 #include "trace/base/hash.h"
 #include "trace/catalog/catalog.h"
 #include "trace/ovni/trace.h"
@@ -46,6 +47,35 @@ struct function_list {
 /* The number of a function, which is added if it is new; -1 without memory, without a message. */
 int64_t function_number(struct function_list *functions, const struct function *function);
 void function_list_free(struct function_list *functions);
+
+/* ---- the open calls of a thread ---- */
+
+struct function_call {
+	struct function function;
+	uint32_t number;		      /* of the function in a list */
+	bool inner;			      /* inside a call of the same function */
+	bool apart;			      /* begins with the call around it, or ends after it */
+	int64_t begin, classes[TIME_CLASSES]; /* of the thread when it began: thread_times_read() */
+};
+
+struct function_calls {		    /* zeroed: none */
+	struct function_call *list; /* the outermost one first */
+	size_t depth;
+	uint32_t room;
+};
+
+/* Enters a call of `function` with the number `number`, and returns it without its classes; NULL
+ * without memory. */
+struct function_call *function_calls_enter(struct function_calls *calls,
+					   const struct function *function, uint32_t number,
+					   int64_t clock);
+/* The innermost call of `function` leaves: returns its index, for function_calls_remove(), or -1:
+ * it was entered before the trace begins. */
+int64_t function_calls_find(const struct function_calls *calls, const struct function *function);
+void function_calls_remove(struct function_calls *calls, size_t i);
+void function_calls_free(struct function_calls *calls);
+
+/* ---- names ---- */
 
 /* The label of a function and the title of its type, from the first stream that has them; for
  * free(). NULL without memory. */

@@ -107,6 +107,16 @@ const char *text_shown(const char *text)
 	return grown;
 }
 
+char *text_escaped(const char *text)
+{
+	size_t size = strlen(text), room = text_escape(NULL, 0, text, size) + 1;
+	char *copy = malloc(room);
+
+	if (copy)
+		text_escape(copy, room, text, size);
+	return copy;
+}
+
 char *xasprintf(const char *format, ...)
 {
 	va_list args;

@@ -40,6 +40,9 @@ size_t text_escape(char *out, size_t size, const char *in, size_t len);
  */
 const char *text_shown(const char *text);
 
+/* An escaped copy, for free(); NULL without memory. */
+char *text_escaped(const char *text);
+
 /* The text that printf() would print, which the caller frees; NULL without memory. */
 char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
