@@ -7,6 +7,7 @@
  *
  * Status 1 if the library breaks a promise of its header.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,10 +76,37 @@ static int read_intervals(struct ovni_trace *t)
 	return more;
 }
 
+static int read_regions(struct ovni_trace *t)
+{
+	const struct ovni_trace_interval *iv;
+	const struct ovni_trace_function *f;
+	const struct ovni_trace_event *ev;
+	const struct ovni_trace_region *r;
+	int more;
+
+	while ((more = ovni_trace_next_region(t, &r)) > 0) {
+		int64_t ns = 0;
+
+		CHECK(r->begin <= r->end && r->thread < ovni_trace_nthreads(t));
+		CHECK((f = ovni_trace_function(t, r->function)) && *f->type && f->name);
+		for (int i = 0; i < 5; i++)
+			ns += r->state_ns[i];
+		CHECK(ns <= r->end - r->begin);
+		CHECK(ovni_trace_mark_label(t, f->mark_type, f->value));
+		CHECK(ovni_trace_tid_name(t, r->thread, ovni_trace_thread(t, r->thread)->tid));
+	}
+	CHECK(!r && ovni_trace_next_region(t, &r) == more);
+	CHECK(!ovni_trace_function(t, ovni_trace_nfunctions(t)));
+	CHECK(ovni_trace_next_event(t, &ev) == -EINVAL && !ev && *ovni_trace_error());
+	CHECK(ovni_trace_next_interval(t, &iv) == -EINVAL && !iv);
+	return more;
+}
+
 static void *walk(void *path)
 {
 	const struct ovni_trace_event *ev;
 	const struct ovni_trace_interval *iv;
+	const struct ovni_trace_region *region;
 	struct ovni_trace *t;
 	int err = ovni_trace_open(&t, path), more;
 
@@ -99,6 +127,10 @@ static void *walk(void *path)
 	if (!ovni_trace_rewind(t))
 		for (int i = 0; i < 9 && ovni_trace_next_event(t, &ev) > 0; i++)
 			(void)ovni_trace_next_interval(t, &iv);
+	if (!ovni_trace_rewind(t))
+		CHECK(read_regions(t) == more);
+	if (!ovni_trace_rewind(t) && ovni_trace_next_event(t, &ev) > 0)
+		CHECK(ovni_trace_next_region(t, &region) == -EINVAL && !region);
 	CHECK(ovni_trace_find(t, 0, -5) == -1);
 	ovni_trace_close(t);
 	return NULL;

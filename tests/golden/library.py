@@ -42,6 +42,36 @@ def sums_of(trace):
     return sums
 
 
+def functions_of_report(path):
+    done = run("ovni-report", "func", "--csv", "-n", "0", path)
+    assert done.returncode in (0, 3), done.stderr
+    return {(row["function"], row["type"]): tuple(int(row[name]) for name in (
+        "calls", "wall", "on_cpu", "runnable", "throttled", "asleep", "unknown")) for row in csv.DictReader(io.StringIO(done.stdout))}
+
+
+def check_regions(trace, path):
+    """The sums of the regions by function are those of the report; the columns are those of the regions."""
+    sums, rows = {}, []
+    for r in trace.regions():
+        rows.append((r.begin, r.end, r.thread.index, r.function.index, r.depth, r.nested, r.returned, *r.state_ns.values()))
+        if not r.returned:
+            continue
+        was = sums.setdefault((r.function.name, r.function.type), [0] * 7)
+        was[0] += 1
+        if not r.nested:
+            for i, ns in enumerate((r.ns, *r.state_ns.values())):
+                was[1 + i] += ns
+        if r.function.mark_type >= 0:
+            name = trace.mark_label(r.function.mark_type, r.function.value) or str(r.function.value)
+            title = trace.mark_title(r.function.mark_type) or str(r.function.mark_type)
+            assert (name, title) == (r.function.name, r.function.type)
+    assert {key: tuple(was) for key, was in sums.items()} == functions_of_report(path), (path, sums, functions_of_report(path))
+    columns = trace.region_columns()
+    assert rows == [tuple(map(int, row)) for row in zip(*columns.values())], path
+    assert list(columns) == [c[0] for c in ovni_trace.REGION_COLUMNS] + list(ovni_trace.STATES)
+    return len(rows)
+
+
 def check_columns(trace):
     columns = trace.interval_columns()
     rows = [(i.begin, i.end, i.thread.index, i.cpu, i.state, i.reason, i.waker, i.next) for i in trace.intervals()]
@@ -76,18 +106,20 @@ def check_events(trace, path):
     return len(dumped)
 
 
-intervals = events = 0
+intervals = events = regions = 0
 for path in traces:
     with ovni_trace.open(path) as trace:
         assert sums_of(trace) == sums_of_report(path), (path, sums_of(trace), sums_of_report(path))
         intervals += check_columns(trace)
         events += check_events(trace, path)
+        regions += check_regions(trace, path)
         first = trace.intervals()
         next(first, None)
         list(trace.events())
         assert list(first) == []  # the second iterator has ended it
-print(len(traces), "traces,", intervals, "intervals,", events, "events")
-assert intervals > 50 and events > 100
+print(len(traces), "traces,", intervals, "intervals,", events, "events,", regions, "regions")
+assert intervals > 50 and events > 100 and regions > 50
+assert [ovni_trace.state_name(i) for i in range(5)] == list(ovni_trace.STATES)
 
 try:
     ovni_trace.open("no/such/trace")
@@ -104,7 +136,7 @@ except ovni_trace.Error:
 # The answers of the page, on the trace ./ovni.
 with open(docs, encoding="utf-8") as page:
     examples = re.findall(r"^```python\n(.*?)^```", page.read(), re.S | re.M)
-assert len(examples) == 3
+assert len(examples) == 4
 for example in examples:
     assert len([line for line in example.splitlines() if line and not line.startswith("import")]) <= 10, example
     if "pandas" in example:

@@ -18,7 +18,7 @@ cc=("${CC:-gcc}" -Wall -Wextra -Werror -I "$root/usr/include")
 needs=(-lcjson -lseccomp -lm -lpthread)
 
 # What is exported, and how.
-others=$(nm -D --defined-only "$OVNI_TRACE_LIBRARY" | grep -v -e ' T ovni_trace_[a-z_]*@@OVNI_1$' -e ' A OVNI_1$' -e ' A OVNI_1[.]1$' -e '^$') || true
+others=$(nm -D --defined-only "$OVNI_TRACE_LIBRARY" | grep -v -e ' T ovni_trace_[a-z_]*@@OVNI_1$' -e ' T ovni_trace_[a-z_]*@@OVNI_1\.1$' -e ' A OVNI_1$' -e ' A OVNI_1\.1$' -e '^$') || true
 others+=$(nm -g --defined-only "$root/usr/lib/libovni-trace.a" | grep ' [A-Z] ' | grep -v ' T ovni_trace_[a-z_]*$') || true
 [ -z "$others" ] || { echo "libovni-trace exports $others"; exit 1; }
 nm -D --defined-only "$OVNI_TRACE_LIBRARY" | sed -n 's/.* T \(.*\)@@.*/\1/p' | sort >exported
@@ -26,6 +26,9 @@ grep -o '\bovni_trace_[a-z_]*(' "$root/usr/include/ovni-trace/reader.h" | tr -d 
 diff declared exported
 sed -n 's/^\.Fn \(ovni_trace_[a-z_]*\) .*/\1/p' "$S/docs/man/ovni-trace.3" | sort -u >described
 diff declared described
+# Each function keeps the version with which it was released: the package has the list.
+nm -D --defined-only "$OVNI_TRACE_LIBRARY" | sed -n 's/.* T \(.*\)@@\(.*\)/\1@\2/p' | sort >versions
+sed -n 's/^ \(ovni_[^ ]*\) .*/\1/p' "$S/debian/libovni-trace1.symbols" | sort | diff - versions
 readelf -d "$OVNI_TRACE_LIBRARY" | grep -q 'SONAME.*\[libovni-trace.so.1\]'
 if nm -D --undefined-only "$OVNI_TRACE_LIBRARY" | grep -wE 'exit|_exit|puts|printf|perror|stderr'; then
 	echo "the library calls the above"
@@ -52,8 +55,11 @@ fi
 
 # The traces: one with all states, and the vectors that reports accept.
 "$S/tests/golden/tools_make.py" "$T/ovni" <<'END'
-thread n 1 1 bpf.name="main" bpf.session.machine="x86_64" ovni.require={"ovni":"1.1.0","bpf":"1.0.0"}
+thread n 1 1 bpf.name="main" bpf.session.machine="x86_64" ovni.require={"ovni":"1.1.0","bpf":"1.0.0"} bpf.names={"7001":"outside\u001b"} ovni.mark={"7":{"title":"Function","chan_type":"stack","labels":{"1":"outer","2":"in\u001bner"}},"8":{"title":"Level","chan_type":"single","labels":{"-5":"low"}}}
 1000 OHx i32:0 i32:-1 u64:0
+1100 OM[ i64:1 i32:7
+1200 OM[ i64:2 i32:7
+1300 OM[ i64:1 i32:7
 1400 OHp u16:1 i32:2 u16:0 u64:3
 500000 OHw i32:2
 600000 OAs i32:1
@@ -62,10 +68,16 @@ thread n 1 1 bpf.name="main" bpf.session.machine="x86_64" ovni.require={"ovni":"
 700000 OHw i32:-1
 800000 OHr
 810000 OAs i32:2
+820000 OM] i64:1 i32:7
+830000 OM= i64:-5 i32:8
+840000 OM] i64:2 i32:7
 900000 OHC i32:2 i32:2 u64:0
 1500000 OHp u16:3 i32:0
 2500000 OHw i32:-2
 2600000 OHr
+2650000 OM] i64:1 i32:7
+2660000 OM] i64:9 i32:7
+2670000 OM[ i64:9 i32:7
 2700000 OHe
 thread n 1 2 bpf.name="helper"
 950000 OHx i32:0 i32:1 u64:0
@@ -115,6 +127,24 @@ PYTHONPATH=$PYTHONPATH:none python3 -c 'import sys; sys.path.insert(0, "none"); 
 exec(open(sys.argv[0]).read())' "$S/tests/golden/library.py" "$B/bin" "$S/docs/python.md" "${traces[@]}" >without.numpy ||
 	{ cat without.numpy; exit 1; }
 grep -q "no pandas" without.numpy
+
+# Names and regions of the first trace: the nested call of `outer` ends first, 9 has no label and does not return.
+python3 - <<'END'
+import ovni_trace
+with ovni_trace.open("ovni") as trace:
+    rows = [(r.function.name, r.function.type, r.begin, r.end, r.depth, r.nested, r.returned) for r in trace.regions() if r.function.mark_type == 7]
+    assert rows == [("outer", "Function", 1300, 820000, 2, True, True), ("in\\x1bner", "Function", 1200, 840000, 1, False, True),
+        ("outer", "Function", 1100, 2650000, 0, False, True), ("9", "Function", 2670000, 2700000, 0, False, False)], rows
+    assert trace.mark_label(8, -5) == "low" and trace.mark_label(8, 5) == trace.mark_title(9) == ""
+    assert [trace.tid_name(tid) for tid in (1, 2, 7001, 7002, -2, 2**32 + 7001)] == ["main", "helper", "outside\x1b", "", "", ""]
+    iterator = trace.regions()
+    next(iterator)
+    assert len(list(trace.intervals())) > 3 and list(iterator) == []
+    try:
+        trace.mark_label(2**40, 0)
+    except ovni_trace.ctypes.ArgumentError:
+        pass
+END
 
 # Hard cases: all in threads of one process, damaged ones, a file that becomes shorter.
 flags=()

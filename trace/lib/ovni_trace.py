@@ -17,7 +17,7 @@ import collections
 import ctypes
 import os
 
-__all__ = ["open", "Trace", "Error", "Thread", "Cpu", "Event", "Interval", "VIRTUAL_CPU", "NO_CPU"]
+__all__ = ["open", "Trace", "Error", "Thread", "Cpu", "Event", "Interval", "Region", "Function", "VIRTUAL_CPU", "NO_CPU"]
 VIRTUAL_CPU, NO_CPU = -1, -2
 BATCH = 65536  # rows that are read at a time
 
@@ -41,10 +41,16 @@ _Event = _struct("_Event", ("clock", _I64), ("thread", _U32), ("cpu", _I32), ("m
 _Arg = _struct("_Arg", ("name", _TEXT), ("type", ctypes.c_int), ("n", _SIZE), ("text", _TEXT), ("value", _I64))
 _Interval = _struct("_Interval", ("begin", _I64), ("end", _I64), ("thread", _U32), ("cpu", _I32), ("state", _I32),
                     ("reason", _I32), ("waker", _I32), ("next", _I32))
+_Function = _struct("_Function", ("name", _TEXT), ("type", _TEXT), ("mark_type", _I32), ("value", _I64))
+_Region = _struct("_Region", ("begin", _I64), ("end", _I64), ("thread", _U32), ("function", _U32), ("depth", _U32),
+                  ("nested", _I32), ("returned", _I32), ("state_ns", _I64 * 5))
 
 # Columns: name, type of the C function, code of module array.
 INTERVAL_COLUMNS = (("begin", _I64, "q"), ("end", _I64, "q"), ("thread", _U32, "I"), ("cpu", _I32, "i"),
                     ("state", _I32, "i"), ("reason", _I32, "i"), ("waker", _I32, "i"), ("next", _I32, "i"))
+REGION_COLUMNS = (("begin", _I64, "q"), ("end", _I64, "q"), ("thread", _U32, "I"), ("function", _U32, "I"),
+                  ("depth", _U32, "I"), ("nested", _I32, "i"), ("returned", _I32, "i"))
+STATES = ("running", "runnable", "throttled", "asleep", "unknown")  # in state_ns, and as numbers
 EVENT_COLUMNS = (("clock", _I64, "q"), ("thread", _U32, "I"), ("cpu", _I32, "i"), ("mcv", _U32, "I"))
 
 Thread = collections.namedtuple("Thread", "index path loom name cgroup pid tid rank app_id finished")
@@ -54,6 +60,17 @@ Event = collections.namedtuple("Event", "clock thread cpu mcv args text payload"
 
 class Interval(collections.namedtuple("Interval", "begin end thread cpu state reason waker next call")):
     """waker: tid of the thread that ended the sleep; next: of the next thread on the CPU (ovni-trace(3))."""
+    __slots__ = ()
+
+    @property
+    def ns(self):
+        return self.end - self.begin
+
+Function = collections.namedtuple("Function", "index name type mark_type value")
+
+
+class Region(collections.namedtuple("Region", "begin end thread function depth nested returned state_ns")):
+    """A call of a function; state_ns: {"running": ns, ...} of its time (ovni-trace(3))."""
     __slots__ = ()
 
     @property
@@ -81,12 +98,16 @@ def _load():
             ("ncpus", _SIZE, _HANDLE), ("cpu", pointer(_Cpu), _HANDLE, _SIZE),
             ("next_event", ctypes.c_int, _HANDLE, pointer(pointer(_Event))),
             ("next_interval", ctypes.c_int, _HANDLE, pointer(pointer(_Interval))),
+            ("next_region", ctypes.c_int, _HANDLE, pointer(pointer(_Region))), ("nfunctions", _SIZE, _HANDLE),
+            ("function", pointer(_Function), _HANDLE, _SIZE), ("tid_name", _TEXT, _HANDLE, _SIZE, _I64),
+            ("mark_label", _TEXT, _HANDLE, _I32, _I64), ("mark_title", _TEXT, _HANDLE, _I32),
             ("rewind", ctypes.c_int, _HANDLE), ("event_text", _TEXT, _HANDLE), ("event_nargs", _SIZE, _HANDLE),
             ("event_arg", pointer(_Arg), _HANDLE, _SIZE),
             ("event_value", ctypes.c_int, _HANDLE, _SIZE, _SIZE, pointer(_I64)),
             ("interval_call", _TEXT, _HANDLE), ("state_name", _TEXT, ctypes.c_int),
             ("reason_name", _TEXT, ctypes.c_int),
             ("read_intervals", _I64, _HANDLE, _SIZE, *(pointer(c[1]) for c in INTERVAL_COLUMNS)),
+            ("read_regions", _I64, _HANDLE, _SIZE, *(pointer(c[1]) for c in REGION_COLUMNS), pointer(_I64)),
             ("read_events", _I64, _HANDLE, _SIZE, *(pointer(c[1]) for c in EVENT_COLUMNS))):
         function = getattr(lib, "ovni_trace_" + name)
         function.restype, function.argtypes = result, arguments
@@ -134,7 +155,8 @@ class Trace:
         self.incomplete = _text(_lib.ovni_trace_incomplete(handle))
         self.threads = [self._thread(i) for i in range(_lib.ovni_trace_nthreads(handle))]
         self.cpus = [self._cpu(i) for i in range(_lib.ovni_trace_ncpus(handle))]
-        self._states = [state_name(i) for i in range(5)]
+        self._states = STATES
+        self._functions = []
         self._reasons = [reason_name(i) for i in range(64)]
 
     def _thread(self, i):
@@ -166,6 +188,31 @@ class Trace:
         i = _lib.ovni_trace_find(self._open(), seen_by.index if seen_by else 0, tid) if self.threads else -1
         return self.threads[i] if i >= 0 else None
 
+    def tid_name(self, tid, seen_by=None):
+        """The name of the thread with this id, also of one outside the trace; "" if it is not known."""
+        return self._named(_lib.ovni_trace_tid_name(self._open(), seen_by.index if seen_by else 0, tid))
+
+    def mark_label(self, type, value):
+        """The label of a value of a type of marks, or ""."""
+        return self._named(_lib.ovni_trace_mark_label(self._open(), type, value))
+
+    def mark_title(self, type):
+        return self._named(_lib.ovni_trace_mark_title(self._open(), type))
+
+    @staticmethod
+    def _named(raw):
+        if raw is None:
+            raise Error(5, _text(_lib.ovni_trace_error()))
+        return _text(raw)
+
+    @property
+    def functions(self):
+        """The functions of the regions that were read: a Function for each index."""
+        for i in range(len(self._functions), _lib.ovni_trace_nfunctions(self._open())):
+            f = _lib.ovni_trace_function(self._handle, i).contents
+            self._functions.append(Function(i, _text(f.name), _text(f.type), f.mark_type, f.value))
+        return self._functions
+
     def _open(self):
         if not self._handle:
             raise Error(9, "the trace is closed")
@@ -188,6 +235,14 @@ class Trace:
         for i in self._each(_lib.ovni_trace_next_interval, _Interval):
             yield Interval(i.begin, i.end, self.threads[i.thread], i.cpu, self._states[i.state], self._reasons[i.reason],
                            i.waker, i.next, _text(_lib.ovni_trace_interval_call(handle)) if calls else None)
+
+    def regions(self):
+        """Yields a Region for each call of a function, when it ends."""
+        for r in self._each(_lib.ovni_trace_next_region, _Region):
+            if r.function >= len(self._functions):
+                _ = self.functions
+            yield Region(r.begin, r.end, self.threads[r.thread], self._functions[r.function], r.depth, bool(r.nested),
+                         bool(r.returned), dict(zip(STATES, r.state_ns)))
 
     def events(self, mcv=None):
         """Yields an Event for each event, or each one that begins with `mcv`: "OH"."""
@@ -228,17 +283,27 @@ class Trace:
         """The same for events: clock, thread, cpu, mcv (three bytes as one number)."""
         return self._columns(_lib.ovni_trace_read_events, EVENT_COLUMNS, partial)
 
-    def _columns(self, function, columns, partial):
+    def region_columns(self, partial=False):
+        """The same for regions: begin, end, thread, function (index of `functions`), depth, nested, returned, and
+        running, runnable, throttled, asleep, unknown: ns in these states."""
+        wide = [(state, _I64, "q") for state in STATES]
+        return self._columns(_lib.ovni_trace_read_regions, REGION_COLUMNS, partial, wide)
+
+    def _columns(self, function, columns, partial, wide=()):
         self._begin()
         self.damage = ""
         batch = [(kind * BATCH)() for _, kind, _ in columns]
+        matrix = [(_I64 * (BATCH * len(wide)))()] if wide else []
+        columns = [*columns, *wide]
         kept = [array.array(code) for _, _, code in columns]
         while True:
-            n = function(self._handle, BATCH, *batch)
+            n = function(self._handle, BATCH, *batch, *matrix)
             if n <= 0:
                 break
             for column, part in zip(kept, batch):
                 column.frombytes(memoryview(part).cast("B")[:n * ctypes.sizeof(part._type_)])
+            for i in range(len(wide)):
+                kept[len(batch) + i].extend(matrix[0][i:n * len(wide):len(wide)])
         if n < 0:
             self.damage = _text(_lib.ovni_trace_error())
             if not partial:

@@ -7,11 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/analysis/function_calls.h"
 #include "trace/analysis/thread_times.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 #include "trace/catalog/catalog.h"
 #include "trace/ovni/player.h"
+#include "trace/states/mark_labels.h"
+#include "trace/states/tid_names.h"
 
 struct queued { /* an interval, and the call of a sleep */
 	struct ovni_trace_interval shown;
@@ -39,6 +42,19 @@ struct ovni_trace {
 	size_t nqueue, next;  /* those from `next` on were not handed out */
 	uint32_t room;	      /* of the queue */
 	bool failed;	      /* the queue lacked memory */
+
+	/* the regions that the last event has ended, or that are open at the end */
+	struct function_list functions;
+	struct ovni_trace_function **shown; /* of each function */
+	size_t nshown;
+	struct function_calls *calls; /* of each stream, while regions are read; else NULL */
+	struct ovni_trace_region region;
+	uint32_t closing; /* at the end: the stream whose open regions follow */
+	bool stepped;	  /* a step was made since the begin */
+
+	struct mark_labels labels;
+	struct tid_names names;
+	bool named; /* both were read */
 
 	struct ovni_trace_event event;
 	bool has_event;
@@ -318,16 +334,25 @@ static void clear_queue(struct ovni_trace *t)
 	t->nqueue = t->next = 0;
 }
 
+static void free_calls(struct ovni_trace *t)
+{
+	for (size_t i = 0; t->calls && i < t->source.trace.nstreams; i++)
+		function_calls_free(&t->calls[i]);
+	free(t->calls);
+	t->calls = NULL;
+}
+
 static void end_walk(struct ovni_trace *t)
 {
 	clear_queue(t);
+	free_calls(t);
 	if (t->playing)
 		player_close(&t->player);
 	if (t->walking) {
 		thread_times_fini(&t->times);
 		intervals_fini(&t->intervals);
 	}
-	t->playing = t->walking = t->ended = t->has_event = false;
+	t->playing = t->walking = t->ended = t->has_event = t->stepped = false;
 	t->status = 0;
 	free(t->fault);
 	t->fault = NULL;
@@ -387,6 +412,7 @@ static int step(struct ovni_trace *t)
 	clear_queue(t);
 	if (t->ended)
 		return ended(t);
+	t->stepped = true;
 	more = player_step(&t->player);
 	if (more <= 0) {
 		finish(t, more);
@@ -403,7 +429,63 @@ static int step(struct ovni_trace *t)
 	return more > 0;
 }
 
+/* ---- names ---- */
+
+static int read_names(struct ovni_trace *t)
+{
+	int err = t->named ? 0 : tid_names_init(&t->names, &t->intervals.walk);
+
+	for (size_t i = 0; !t->named && i < t->source.trace.nstreams && !err; i++) {
+		struct json *meta = trace_metadata(&t->source.trace, i);
+
+		err = meta ? mark_labels_add(&t->labels, meta) : -EINVAL;
+		json_free(meta);
+	}
+	t->named = true;
+	return err;
+}
+
+/* Reads the names before the first answer. False after an error. */
+static bool have_names(struct ovni_trace *t)
+{
+	int err;
+
+	listen();
+	err = t->named ? 0 : read_names(t);
+	if (!err)
+		return true;
+	mark_labels_free(&t->labels);
+	tid_names_fini(&t->names);
+	t->named = false;
+	fail(err, t->source.trace.path);
+	return false;
+}
+
+const char *ovni_trace_tid_name(struct ovni_trace *t, size_t seen_by, int64_t tid)
+{
+	if (!t->playing || seen_by >= t->source.trace.nstreams)
+		return "";
+	return have_names(t) ? or_empty(tid_names_find(&t->names, (uint32_t)seen_by, tid)) : NULL;
+}
+
+const char *ovni_trace_mark_label(struct ovni_trace *t, int32_t type, int64_t value)
+{
+	return have_names(t) ? or_empty(mark_labels_value(&t->labels, type, value)) : NULL;
+}
+
+const char *ovni_trace_mark_title(struct ovni_trace *t, int32_t type)
+{
+	return have_names(t) ? or_empty(mark_labels_title(&t->labels, type)) : NULL;
+}
+
 /* ---- open and close ---- */
+
+static void free_function(struct ovni_trace_function *f)
+{
+	free((char *)f->name);
+	free((char *)f->type);
+	free(f);
+}
 
 static int open_all(struct ovni_trace *t, const char *path)
 {
@@ -444,6 +526,12 @@ void ovni_trace_close(struct ovni_trace *t)
 	if (!t)
 		return;
 	end_walk(t);
+	for (size_t i = 0; i < t->nshown; i++)
+		free_function(t->shown[i]);
+	free(t->shown);
+	function_list_free(&t->functions);
+	mark_labels_free(&t->labels);
+	tid_names_fini(&t->names);
 	source_close(&t->source);
 	free(t->threads);
 	free(t->cpus);
@@ -477,6 +565,8 @@ int ovni_trace_next_event(struct ovni_trace *t, const struct ovni_trace_event **
 
 	*event = NULL;
 	listen();
+	if (t->calls)
+		return fail(-EINVAL, "events after regions: rewind the trace first");
 	more = step(t);
 	if (more == 0 && t->status < 0)
 		more = ended(t);
@@ -616,8 +706,11 @@ int ovni_trace_next_interval(struct ovni_trace *t, const struct ovni_trace_inter
 {
 	int more;
 
+	*interval = NULL;
 	listen();
 	t->has_event = false;
+	if (t->calls)
+		return fail(-EINVAL, "intervals after regions: rewind the trace first");
 	more = next_queued(t);
 	*interval = more > 0 ? &t->at->shown : NULL;
 	if (more <= 0)
@@ -637,6 +730,156 @@ const char *ovni_trace_interval_call(struct ovni_trace *t)
 	return keep(t, sleep_call_text(&q->call, t->machines[stream], &t->source.owners[stream],
 				       q->shown.begin, q->shown.end, false));
 }
+
+/* ---- regions ---- */
+
+/* Names the function that is the last one of the list. */
+static int show_function(struct ovni_trace *t)
+{
+	const struct function *f = &t->functions.list[t->nshown];
+	struct ovni_trace_function *shown = calloc(1, sizeof(*shown)), **at;
+	char *name = NULL, *type = NULL;
+
+	if (f->type < 0) {
+		function_names(&t->source, f, &name, &type);
+	} else {
+		const char *label = mark_labels_value(&t->labels, f->type, f->value);
+		const char *title = mark_labels_title(&t->labels, f->type);
+
+		name = label ? strdup(label) : xasprintf("%lld", (long long)f->value);
+		type = title ? strdup(title) : xasprintf("%lld", (long long)f->type);
+	}
+	at = shown && name && type ? ARRAY_ADD(t->shown, t->nshown) : NULL;
+	if (!at) {
+		free(shown);
+		free(name);
+		free(type);
+		return fail(-ENOMEM, "functions of the trace");
+	}
+	*shown = (struct ovni_trace_function){name, type, f->type < 0 ? -1 : f->type, f->value};
+	*at = shown;
+	return 0;
+}
+
+static int enter_region(struct ovni_trace *t, uint32_t stream, const struct function *function)
+{
+	int64_t number = function_number(&t->functions, function);
+	struct function_call *call;
+
+	if (number >= 0 && t->functions.n > t->nshown && show_function(t))
+		return -ENOMEM;
+	call = number < 0 ? NULL
+			  : function_calls_enter(&t->calls[stream], function, (uint32_t)number,
+						 t->player.clock);
+	if (!call)
+		return fail(-ENOMEM, "regions of the trace");
+	thread_times_read(&t->times, stream, t->player.clock, call->classes);
+	return 0;
+}
+
+static void end_region(struct ovni_trace *t, uint32_t stream, size_t depth, bool returned)
+{
+	const struct function_call *call = &t->calls[stream].list[depth];
+	int64_t clock = t->intervals.last, now[TIME_CLASSES];
+
+	thread_times_read(&t->times, stream, clock, now);
+	t->region = (struct ovni_trace_region){
+		.begin = call->begin,
+		.end = clock,
+		.thread = stream,
+		.function = call->number,
+		.depth = (uint32_t)depth,
+		.nested = call->inner,
+		.returned = returned,
+	};
+	for (int i = 0; i < TIME_CLASSES; i++)
+		t->region.state_ns[i] = clock_distance(call->classes[i], now[i]);
+	function_calls_remove(&t->calls[stream], depth);
+}
+
+/* Takes the present event: 1 if it ends a region, 0, or -ENOMEM. */
+static int take_region(struct ovni_trace *t)
+{
+	uint32_t stream = t->player.current;
+	struct function function;
+	enum catalog_action action = function_event(&t->source.streams[stream].ev, &function);
+	int64_t i;
+
+	if (action == ACTION_PUSH)
+		return enter_region(t, stream, &function);
+	i = action == ACTION_POP ? function_calls_find(&t->calls[stream], &function) : -1;
+	if (i < 0)
+		return 0;
+	end_region(t, stream, (size_t)i, true);
+	return 1;
+}
+
+static int begin_regions(struct ovni_trace *t)
+{
+	if (t->stepped)
+		return fail(-EINVAL, "regions after events or intervals: rewind the trace first");
+	if (!have_names(t))
+		return -ENOMEM;
+	t->calls = calloc(t->source.trace.nstreams + 1, sizeof(*t->calls));
+	if (!t->calls)
+		return fail(-ENOMEM, "regions of the trace");
+	t->times.stay = NULL;
+	t->times.unsummed = false;
+	t->times.ahead = true;
+	t->closing = 0;
+	return 0;
+}
+
+/* The next region. Returns 1, 0 or -errno. */
+static int find_region(struct ovni_trace *t)
+{
+	int more = t->calls || (t->ended && !t->stepped) ? 0 : begin_regions(t);
+
+	while (more == 0 && !t->ended) {
+		more = step(t);
+		if (more == 1)
+			more = take_region(t);
+	}
+	if (more < 0 && t->calls) { /* no memory: the end, without the open regions */
+		t->ended = true;
+		t->status = more;
+		t->closing = UINT32_MAX;
+	}
+	if (more)
+		return more;
+	for (; t->calls && t->closing < t->source.trace.nstreams; t->closing++) {
+		size_t depth = t->calls[t->closing].depth;
+
+		if (!depth)
+			continue;
+		end_region(t, t->closing, depth - 1, false);
+		return 1;
+	}
+	return ended(t);
+}
+
+int ovni_trace_next_region(struct ovni_trace *t, const struct ovni_trace_region **region)
+{
+	int more;
+
+	listen();
+	t->has_event = false;
+	more = find_region(t);
+	*region = more > 0 ? &t->region : NULL;
+	return more;
+}
+
+size_t ovni_trace_nfunctions(const struct ovni_trace *t)
+{
+	return t->nshown;
+}
+
+const struct ovni_trace_function *ovni_trace_function(const struct ovni_trace *t, size_t i)
+{
+	return i < t->nshown ? t->shown[i] : NULL;
+}
+
+/* ---- the names of numbers ---- */
 
 const char *ovni_trace_state_name(int state)
 {
@@ -685,6 +928,28 @@ int64_t ovni_trace_read_intervals(struct ovni_trace *t, size_t n, int64_t *begin
 		PUT(reason, q->reason);
 		PUT(waker, q->waker);
 		PUT(next, q->next);
+	}
+	return i ? (int64_t)i : more;
+}
+
+int64_t ovni_trace_read_regions(struct ovni_trace *t, size_t n, int64_t *begin, int64_t *end,
+				uint32_t *thread, uint32_t *function, uint32_t *depth,
+				int32_t *nested, int32_t *returned, int64_t *state_ns)
+{
+	const struct ovni_trace_region *r;
+	size_t i;
+	int more = 0;
+
+	for (i = 0; i < n && (more = ovni_trace_next_region(t, &r)) > 0; i++) {
+		PUT(begin, r->begin);
+		PUT(end, r->end);
+		PUT(thread, r->thread);
+		PUT(function, r->function);
+		PUT(depth, r->depth);
+		PUT(nested, r->nested);
+		PUT(returned, r->returned);
+		if (state_ns)
+			memcpy(state_ns + i * TIME_CLASSES, r->state_ns, sizeof(r->state_ns));
 	}
 	return i ? (int64_t)i : more;
 }

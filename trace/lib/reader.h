@@ -130,6 +130,29 @@ struct ovni_trace_interval {
 	int32_t next;	/* of a run: tid of the next thread on the CPU; 0 none, -1 not known */
 };
 
+/* A function, or another region that threads enter and leave: a value of a stack mark, or a state
+ * of a model. Its texts are printable. */
+struct ovni_trace_function {
+	const char *name;  /* "MPI_Recv": the label of the value, or the value */
+	const char *type;  /* "Function", "mpi function": the title of its marks, or model and
+			      channel */
+	int32_t mark_type; /* -1: a state of a model */
+	int64_t value;	   /* of the mark */
+};
+
+/* A call of a function by a thread. */
+struct ovni_trace_region {
+	int64_t begin, end;
+	uint32_t thread;
+	uint32_t function; /* 0 to ovni_trace_nfunctions() - 1 */
+	uint32_t depth;	   /* open regions of the thread around it, when it ends */
+	int32_t nested;	   /* 1: inside a region of the same function; sums leave it out */
+	int32_t returned;  /* 0: open at the end of the trace */
+	/* ns of it in each enum ovni_trace_state; their sum is its length, as far as the thread
+	 * lived */
+	int64_t state_ns[5];
+};
+
 /* "0.2.0". */
 const char *ovni_trace_version(void);
 
@@ -156,6 +179,18 @@ const struct ovni_trace_thread *ovni_trace_thread(const struct ovni_trace *trace
 /* The thread with the id `tid`, as the thread `seen_by` means it: of its machine. -1: none. */
 int64_t ovni_trace_find(const struct ovni_trace *trace, size_t seen_by, int64_t tid);
 
+/*
+ * The name of the thread with the id `tid`, as the thread `seen_by` means it: also of a thread
+ * outside the trace, which woke one of its threads or ran after one. "": not known. NULL: an error.
+ * Until ovni_trace_close().
+ */
+const char *ovni_trace_tid_name(struct ovni_trace *trace, size_t seen_by, int64_t tid);
+
+/* The label of a value of the marks (OM[ OM] OM=) of a type, and the title of the type, printable.
+ * "": none. NULL: an error. Until ovni_trace_close(). */
+const char *ovni_trace_mark_label(struct ovni_trace *trace, int32_t type, int64_t value);
+const char *ovni_trace_mark_title(struct ovni_trace *trace, int32_t type);
+
 /* The CPUs that the metadata name, by loom and index. */
 size_t ovni_trace_ncpus(const struct ovni_trace *trace);
 const struct ovni_trace_cpu *ovni_trace_cpu(const struct ovni_trace *trace, size_t i);
@@ -173,6 +208,20 @@ int ovni_trace_next_event(struct ovni_trace *trace, const struct ovni_trace_even
  * damaged trace, before its error. Returns as ovni_trace_next_event().
  */
 int ovni_trace_next_interval(struct ovni_trace *trace, const struct ovni_trace_interval **interval);
+
+/*
+ * Goes to the next region, and stores it in *region until the next call. They come in the order of
+ * their ends, the open ones after the last event, also of a damaged trace, before its error; a
+ * leave without an enter is none. Returns as ovni_trace_next_event(). A walk reads regions alone:
+ * after events or intervals this returns -EINVAL until ovni_trace_rewind(), and they do after
+ * regions.
+ */
+int ovni_trace_next_region(struct ovni_trace *trace, const struct ovni_trace_region **region);
+
+/* The functions of the regions up to now, and one of them, until ovni_trace_close(); a rewind keeps
+ * their numbers. NULL: there is no such function. */
+size_t ovni_trace_nfunctions(const struct ovni_trace *trace);
+const struct ovni_trace_function *ovni_trace_function(const struct ovni_trace *trace, size_t i);
 
 /* Begins again. Returns 0 or -errno. */
 int ovni_trace_rewind(struct ovni_trace *trace);
@@ -211,6 +260,10 @@ const char *ovni_trace_reason_name(int reason);
 int64_t ovni_trace_read_intervals(struct ovni_trace *trace, size_t n, int64_t *begin, int64_t *end,
 				  uint32_t *thread, int32_t *cpu, int32_t *state, int32_t *reason,
 				  int32_t *waker, int32_t *next);
+/* The same for regions; `state_ns`: five numbers for each. */
+int64_t ovni_trace_read_regions(struct ovni_trace *trace, size_t n, int64_t *begin, int64_t *end,
+				uint32_t *thread, uint32_t *function, uint32_t *depth,
+				int32_t *nested, int32_t *returned, int64_t *state_ns);
 /* The same for events; `mcv`: the three characters as one number, the first one times 65536. */
 int64_t ovni_trace_read_events(struct ovni_trace *trace, size_t n, int64_t *clock, uint32_t *thread,
 			       int32_t *cpu, uint32_t *mcv);

@@ -86,18 +86,24 @@ char *tid_names_of_stream(const struct tid_names *names, uint32_t stream)
 	return format(owner->name, owner->tid);
 }
 
+const char *tid_names_find(const struct tid_names *names, uint32_t stream, int64_t tid)
+{
+	struct tid_name key = {names->walk->source->owners[stream].loom, (int32_t)tid, NULL};
+	struct tid_name *found = NULL;
+	int64_t owner = state_walk_find(names->walk, stream, tid);
+
+	if (owner >= 0)
+		return names->walk->source->owners[owner].name;
+	if (names->n && tid > 0 && tid <= INT32_MAX)
+		found = bsearch(&key, names->names, names->n, sizeof(key), compare);
+	return found ? found->name : NULL;
+}
+
 char *tid_names_of_tid(const struct tid_names *names, uint32_t stream, int32_t tid)
 {
-	struct tid_name key = {names->walk->source->owners[stream].loom, tid, NULL}, *found;
-	int64_t owner;
-
 	if (tid == 0)
 		return strdup("idle");
 	if (tid < 0)
 		return strdup(tid == -2 ? "interrupt" : "unknown");
-	owner = state_walk_find(names->walk, stream, tid);
-	if (owner >= 0)
-		return tid_names_of_stream(names, (uint32_t)owner);
-	found = names->n ? bsearch(&key, names->names, names->n, sizeof(key), compare) : NULL;
-	return format(found ? found->name : NULL, tid);
+	return format(tid_names_find(names, stream, tid), tid);
 }

@@ -22,6 +22,10 @@ int tid_names_init(struct tid_names *names, const struct state_walk *walk)
 	__attribute__((warn_unused_result));
 void tid_names_fini(struct tid_names *names);
 
+/* The name alone of a tid as an event of `stream` means it, as the trace has it; NULL: none. Until
+ * tid_names_fini(). */
+const char *tid_names_find(const struct tid_names *names, uint32_t stream, int64_t tid);
+
 /* "name (tid)" of the thread of a stream, and of a tid as an event of `stream` means it. The caller
  * frees it; NULL without memory. */
 char *tid_names_of_stream(const struct tid_names *names, uint32_t stream);
