@@ -63,26 +63,20 @@ static int64_t find_thread(const struct emulator *emu, const struct source *sour
 }
 
 /* Keeps the segments, those of one thread that follow each other as one part. */
-static int keep(struct critical *c, const struct emulator *emu, const struct critical_path *path,
-		int64_t start)
+static int keep(struct critical *c, const struct critical_path *path, int64_t start)
 {
 	for (size_t i = 0; i < path->nsegments; i++) {
 		const struct critical_segment *segment = &path->segments[i];
-		const struct clock_fix *fix = &emu->fixes[segment->stream];
-		int64_t from, to;
 		struct part *part = c->n ? &c->parts[c->n - 1] : NULL;
 
-		/* the clocks of events that the player has corrected before */
-		(void)clock_fix(fix, segment->from, &from);
-		(void)clock_fix(fix, segment->to, &to);
 		if (!part || part->stream != segment->stream) {
 			part = ARRAY_ADD(c->parts, c->n);
 			if (!part)
 				return log_no_memory("for the critical path");
-			part->from = from - start;
+			part->from = segment->from - start;
 			part->stream = segment->stream;
 		}
-		part->to = to - start;
+		part->to = segment->to - start;
 	}
 	return 0;
 }
@@ -106,7 +100,7 @@ static int find_path(struct critical *c, const struct emulator *emu, const struc
 		err = critical_path_find(&path, &intervals.walk, (uint32_t)stream, intervals.first,
 					 to);
 		if (!err)
-			err = keep(c, emu, &path, emu->player.clocks[1]); /* the root */
+			err = keep(c, &path, emu->player.clocks[1]); /* the root */
 	}
 	intervals_fini(&intervals);
 	critical_path_fini(&path);
@@ -131,8 +125,10 @@ int critical_prepare(struct emulator *emu)
 	if (channel_add_label(&emu->channels[channel], 1, "On the critical path"))
 		return log_no_memory("for the critical path");
 	err = source_open(&source, emu->opt->trace);
+	source.trace.fixes = emu->fixes;
 	if (!err)
 		err = find_path(emu->critical, emu, &source);
+	source.trace.fixes = NULL;
 	source_close(&source);
 	if (!err && emu->critical->n)
 		emu->critical_next = emu->critical->parts[0].from;

@@ -213,8 +213,8 @@ static int build_system(struct emulator *emu)
 		err = system_check_ranks(&emu->sys);
 	if (err)
 		return err;
-	err = path ? offsets_load(&emu->sys, AT_FDCWD, path, false, drift)
-		   : offsets_load(&emu->sys, emu->trace.fd, OFFSETS_FILE, true, drift);
+	err = path ? system_load_clocks(&emu->sys, AT_FDCWD, path, false, drift)
+		   : system_load_clocks(&emu->sys, emu->trace.fd, CLOCK_OFFSETS_FILE, true, drift);
 	if (err)
 		return err;
 	for (size_t i = 0; i < emu->nstreams; i++)

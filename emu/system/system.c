@@ -11,6 +11,7 @@
 
 #include "trace/base/array.h"
 #include "trace/base/log.h"
+#include "trace/ovni/trace.h"
 
 /*
  * The data between system_add() and system_finish(). Invariant: looms and streams are in the order
@@ -730,6 +731,35 @@ int system_check_ranks(const struct system *sys)
 		err = -EINVAL;
 	}
 	hash_free(&ranks);
+	return err;
+}
+
+/* The number of looms without those of accelerators, which use the clock of their machine. */
+static uint32_t count_machines(const struct system *sys)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < sys->nlooms; i++)
+		n += !loom_is_accelerator(sys->looms[i].name);
+	return n;
+}
+
+int system_load_clocks(struct system *sys, int dir_fd, const char *path, bool optional, bool drift)
+{
+	struct clock_table table = {0};
+	int err = clock_table_load(&table, dir_fd, path, optional, drift);
+
+	if (!err && !table.n)
+		clock_table_warn_missing(count_machines(sys));
+	for (uint32_t i = 0; !err && i < sys->nlooms; i++) {
+		const struct clock_row *row = clock_table_find(&table, sys->looms[i].name);
+
+		if (row)
+			sys->looms[i].clock = row->fix;
+	}
+	if (!err)
+		err = clock_table_check(&table, path);
+	clock_table_fini(&table);
 	return err;
 }
 

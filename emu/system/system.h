@@ -15,7 +15,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "emu/paraver/channel.h"
 #include "trace/base/hash.h"
@@ -28,7 +27,6 @@
 struct loom {
 	char *name;
 	struct clock_fix clock; /* of its streams */
-	bool has_offset;	/* from the table of offsets */
 	struct cpu *cpus;	/* physical ones by phyid, then the virtual one */
 	uint32_t ncpus;		/* physical */
 	struct cpu **by_index;
@@ -128,20 +126,14 @@ static inline struct cpu *loom_cpu(const struct loom *loom, int32_t index)
 struct thread *system_find_thread(const struct system *sys, const struct loom *loom,
 				  const struct process *process, int32_t tid);
 
-/* ---- the table of clock offsets, from offsets.c ---- */
-
-#define OFFSETS_FILE "clock-offsets.txt"
+/* ---- the clocks of the looms ---- */
 
 /*
- * Reads `path` below `dir_fd` into loom->clock, with the drift in its columns 6 to 9 if `drift`.
- * With `optional` a missing file leaves all offsets at 0, with a warning if there are several
- * machines. Returns 0, or -errno after a message.
+ * Reads the table `path` below `dir_fd` into loom->clock, with its drift if `drift`. With
+ * `optional` a missing file leaves all offsets at 0, with a warning if there are several machines.
+ * Returns 0, or -errno after a message.
  */
-int offsets_load(struct system *sys, int dir_fd, const char *path, bool optional, bool drift)
-	__attribute__((warn_unused_result));
-
-/* The same for an open file; `path` is its name in messages. */
-int offsets_parse(struct system *sys, FILE *file, const char *path, bool drift)
+int system_load_clocks(struct system *sys, int dir_fd, const char *path, bool optional, bool drift)
 	__attribute__((warn_unused_result));
 
 #endif

@@ -38,7 +38,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 		snprintf(names[2 * i], sizeof(names[0]), "%s/stream.json", dir);
 		snprintf(names[2 * i + 1], sizeof(names[0]), "%s/" STREAM_DATA, dir);
 	}
-	snprintf(names[2 * STREAMS], sizeof(names[0]), "trace/" OFFSETS_FILE);
+	snprintf(names[2 * STREAMS], sizeof(names[0]), "trace/" CLOCK_OFFSETS_FILE);
 	return 0;
 }
 

@@ -15,6 +15,7 @@ import tools_make
 from efficiency_make import example_a, thread
 
 REPORT, DIR = sys.argv[1:3]
+OFFSETS = "rank hostname offset_median offset_mean offset_std\n0 a 0 0 0 1 9 0 0\n1 b 0 0 0 1 9 0 %d\n"
 RUN = "`0 OHx`, `1 MUi`, `10 MUI`, %s`1010 MUf`, `1020 MUF`, `1030 OHe`"
 CALL = "`810 MAr`, `1010 MAR`, "
 TEAM = "`210 PCf`, `210 PMu`, `710 PMU`, `810 PCF`, "
@@ -38,8 +39,9 @@ def report(name, lines, *options, files=()):
     trace = os.path.join(DIR, name.replace(" ", "-"))
     shutil.rmtree(trace, ignore_errors=True)
     tools_make.main(trace, lines)
-    for file in files:
-        open(os.path.join(trace, file), "w").close()
+    for text in files:
+        with open(os.path.join(trace, "clock-offsets.txt"), "w", encoding="utf-8") as file:
+            file.write(text)
     out = {}
     for form in ((), ("--json",)):
         done = subprocess.run([REPORT, "efficiency", *form, *options, trace], capture_output=True, text=True)
@@ -182,8 +184,12 @@ def main():
             thread("a", 11, 11, RUN % "`300 MAr`, `320 MAR`, ", 1, 1, 2))
     refused("part", "only a part of the recording counts (--from, --to)", STARS, ranks(2), "--from", "+100us",
             rest=OS)
-    refused("offsets", "the clocks of the nodes differ (clock-offsets.txt), and only ovni-emu corrects them", STARS,
-            example_a(), files=["clock-offsets.txt"], rest=MPI[:6])
+    # E is 1 ms, with one collective
+    refused("bound", "the clocks of the nodes agree within 10.001 us (clock-offsets.txt), which is more than 1 % of the "
+            "mean phase", STARS, example_a(), files=[OFFSETS % 10001], rest=MPI[:6])
+    text, got = report("bound", example_a(), files=[OFFSETS % 10000])
+    assert got["metrics"]["transfer_estimate"] == 0.8, got["unavailable"]
+    assert "The clocks of the nodes are corrected, and agree within 10.000 us." in got["notes"], got["notes"]
 
     # always
     refused("network", "it needs a simulation of the network", ("serialisation_efficiency", "transfer_efficiency"),

@@ -173,6 +173,8 @@ int main(int argc, char **argv)
 	cli_parse(&cli, argc, argv, &options);
 	err = source_open(&source, options.path);
 	if (!err)
+		err = source_correct_clocks(&source);
+	if (!err)
 		err = export_trace(&options, &source, &status);
 	filter_free(&options.filter);
 	source_close(&source);

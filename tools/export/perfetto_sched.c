@@ -552,11 +552,13 @@ static struct hash_key call_key(const struct perfetto_sched *s, uint32_t stream,
 /* The end of the sleep that the present event of the thread begins, if it is near in the file. */
 static int64_t sleep_end(const struct perfetto_sched *s, uint32_t stream, int64_t clock)
 {
-	const struct stream *events = &s->subjects->source->streams[stream];
+	const struct source *source = s->subjects->source;
+	const struct stream *events = &source->streams[stream];
 	struct event next;
 
 	if (event_decode(&next, events->at, stream_peek_end(events)) <= 0 || !next.model)
 		return clock;
+	next.clock = trace_clock(&source->trace, stream, next.clock);
 	return next.clock > clock ? next.clock : clock;
 }
 

@@ -76,8 +76,10 @@ static int read_cpu_times(struct subjects *s, uint32_t loom, const struct json *
 	return 0;
 }
 
-static int read_session(struct subjects *s, uint32_t loom, const struct json *session)
+static int read_session(struct subjects *s, uint32_t stream, uint32_t loom,
+			const struct json *session)
 {
+	const struct trace *trace = &s->source->trace;
 	struct subject_loom *l = &s->looms[loom];
 	const char *kernel = json_string(json_key(session, "kernel"));
 	const char *machine = json_string(json_key(session, "machine"));
@@ -85,10 +87,12 @@ static int read_session(struct subjects *s, uint32_t loom, const struct json *se
 
 	if (!json_is_object(session))
 		return 0;
-	if (json_u64(json_key(session, "t0"), &t0) && t0 < (uint64_t)s->t0)
-		s->t0 = (int64_t)t0;
-	if (json_u64(json_key(session, "t1"), &t1) && t1 <= INT64_MAX && (int64_t)t1 > s->t1)
-		s->t1 = (int64_t)t1;
+	if (json_u64(json_key(session, "t0"), &t0) && t0 <= INT64_MAX &&
+	    trace_clock(trace, stream, (int64_t)t0) < s->t0)
+		s->t0 = trace_clock(trace, stream, (int64_t)t0);
+	if (json_u64(json_key(session, "t1"), &t1) && t1 <= INT64_MAX &&
+	    trace_clock(trace, stream, (int64_t)t1) > s->t1)
+		s->t1 = trace_clock(trace, stream, (int64_t)t1);
 	if (json_u64(json_key(session, "lost"), &lost) && lost <= INT64_MAX - l->lost)
 		l->lost += lost;
 	if (kernel && !l->kernel) {
@@ -170,7 +174,8 @@ static int name_thread(struct subject_thread *thread, const struct owner *owner)
 }
 
 /* The names after the first one, which the thread had when its stream began. */
-static int read_renames(struct subject_thread *thread, const struct json *list)
+static int read_renames(struct subject_thread *thread, const struct trace *trace, uint32_t stream,
+			const struct json *list)
 {
 	const struct json *change = json_first(list);
 
@@ -184,7 +189,8 @@ static int read_renames(struct subject_thread *thread, const struct json *list)
 		rename = ARRAY_ADD(thread->renames, thread->nrenames);
 		if (!rename)
 			return -ENOMEM;
-		*rename = (struct subject_rename){(int64_t)clock, text_escaped(name)};
+		*rename = (struct subject_rename){trace_clock(trace, stream, (int64_t)clock),
+						  text_escaped(name)};
 		if (!rename->name)
 			return -ENOMEM;
 	}
@@ -216,7 +222,7 @@ static int read_thread(struct subjects *s, uint32_t stream, const struct json *m
 	err = read_process(process, bpf);
 	if (err)
 		return err;
-	err = read_session(s, thread->loom, json_key(bpf, "session"));
+	err = read_session(s, stream, thread->loom, json_key(bpf, "session"));
 	if (err)
 		return err;
 	err = read_cpus(s, thread->loom, json_get(meta, "ovni.loom_cpus"));
@@ -225,7 +231,7 @@ static int read_thread(struct subjects *s, uint32_t stream, const struct json *m
 	err = mark_labels_add(&s->labels, meta);
 	if (err)
 		return err;
-	err = read_renames(thread, json_key(bpf, "renames"));
+	err = read_renames(thread, &s->source->trace, stream, json_key(bpf, "renames"));
 	return err ? err : name_thread(thread, owner);
 }
 

@@ -20,10 +20,12 @@ int overview_facts(struct overview *o)
 			return -EINVAL;
 		if (json_u64(json_get(meta, "bpf.repairs"), &repairs))
 			o->repairs += repairs;
-		if (!o->session && json_is_object(json_get(meta, "bpf.session")))
+		if (!o->session && json_is_object(json_get(meta, "bpf.session"))) {
 			o->session = meta;
-		else
+			o->session_stream = i;
+		} else {
 			json_free(meta);
+		}
 	}
 	o->duration = clock_distance(o->findings.cpus.t0, o->findings.cpus.t1);
 	for (size_t i = 0; i < o->findings.cpus.ncpus; i++) {

@@ -23,6 +23,7 @@ struct overview {
 	struct findings findings;
 	bool damaged; /* the walk of the findings ended early */
 	/* overview_facts(): */
+	uint32_t session_stream;
 	struct json *session; /* a copy of the metadata of the stream that has it; NULL: none */
 	uint64_t repairs;
 	int64_t duration;

@@ -54,6 +54,10 @@ int wall_clock_read(struct wall_clock *wall, const struct trace *trace)
 			return -EINVAL;
 		wall_clock_add(wall, meta);
 		json_free(meta);
+		if (!wall->known)
+			continue;
+		wall->clock = trace_clock(trace, i, wall->clock);
+		wall->end_clock = trace_clock(trace, i, wall->end_clock);
 	}
 	return 0;
 }

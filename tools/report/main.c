@@ -493,6 +493,8 @@ static int run(struct report *report, const struct options *options, struct sour
 	if (err)
 		return err;
 	err = source_open(source, options->path);
+	if (!err)
+		err = source_correct_clocks(source);
 	if (err)
 		return err;
 	err = filter_start(report->filter, source, &active);

@@ -81,8 +81,10 @@ static void start_text(const struct overview *o, char *text, size_t size)
 		return;
 	if (o->findings.part && !json_i64(json_get(realtime, "begin.clock"), &clock))
 		return;
-	if (o->findings.part)
+	if (o->findings.part) {
+		clock = trace_clock(&o->source->trace, o->session_stream, clock);
 		ns = clock_sum(ns, clock_distance(clock, o->findings.cpus.t0));
+	}
 	if (ns < 0)
 		return;
 	local = (time_t)(ns / 1000000000 + offset);

@@ -171,10 +171,16 @@ int overview_print_json(const struct overview *o, struct printer *out)
 	json_put_int(doc, "version", 1);
 	json_put_string(doc, "trace", o->path);
 	for (size_t i = 0; session && i < sizeof(keys) / sizeof(keys[0]); i++) {
+		const struct json *node = json_key(session, keys[i]);
 		char key[40];
+		int64_t clock;
 
 		snprintf(key, sizeof(key), "session.%s", keys[i]);
-		json_put_string(doc, key, json_string(json_key(session, keys[i])));
+		if (*keys[i] == 't' && keys[i][2] == '\0' && json_i64(node, &clock))
+			json_put_i64(doc, key,
+				     trace_clock(&o->source->trace, o->session_stream, clock));
+		else
+			json_put_string(doc, key, json_string(node));
 	}
 	if (*command)
 		json_put_string(doc, "session.command", command);

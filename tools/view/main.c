@@ -479,6 +479,8 @@ int main(int argc, char **argv)
 	cli_parse(&cli, argc, argv, &options);
 	err = source_open(&source, options.path);
 	if (!err)
+		err = source_correct_clocks(&source);
+	if (!err)
 		err = make_page(&options, &source, &status);
 	filter_free(&options.filter);
 	source_close(&source);

@@ -69,6 +69,7 @@ static int64_t known_run(const struct thread_times *times, uint32_t stream)
 		at += n;
 		if (!kernel && (ev.model != 'O' || ev.category != 'H' || ev.value == 'C'))
 			continue;
+		ev.clock = trace_clock(&times->source->trace, stream, ev.clock);
 		t->known = interval_known_run(&ev, t->since);
 		if (t->known == ev.clock)
 			t->known = ALL_KNOWN;

@@ -94,7 +94,7 @@ static void sum_instance(struct collectives *c, const struct collective *one)
 		leave = r->leave > leave ? r->leave : leave;
 		first_leave = r->leave < first_leave ? r->leave : first_leave;
 	}
-	if (first_leave < enter)
+	if (clock_sum(first_leave, c->clock_bound) < enter)
 		collectives_refuse(c, COLLECTIVES_CLOCKS);
 	c->instances++;
 	c->transfer = clock_sum(c->transfer, clock_distance(enter, leave));

@@ -49,6 +49,7 @@ struct collectives {
 	struct collective *open; /* instances from `first` on */
 	size_t first, nopen, room;
 	uint64_t instances;
+	int64_t clock_bound; /* ns by which the clocks of two ranks may differ */
 	enum collectives_fault fault;
 	/* sums over the complete instances, ns: */
 	int64_t transfer; /* latest leave - latest enter */

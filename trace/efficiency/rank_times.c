@@ -38,6 +38,8 @@ int rank_times_init(struct rank_times *t, const struct source *source,
 		err = phase_init(t, &t->whole);
 	if (!err)
 		err = collectives_init(&t->collectives, t->nranks);
+	if (source->trace.fixes && source->trace.clock_bound > 0)
+		t->collectives.clock_bound = source->trace.clock_bound;
 	return err ? log_no_memory("for the ranks of %s", source->trace.path) : 0;
 }
 

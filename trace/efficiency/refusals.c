@@ -2,12 +2,10 @@
 /* refusals: the reasons why factors are not available. Specification: efficiency.md 6. */
 #include "trace/efficiency/metrics.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "trace/base/text.h"
 
@@ -175,6 +173,21 @@ static void check_os(struct efficiency *e)
 		refuse(e, REFUSED_OS, "not all threads are recorded (-t, --sample)");
 }
 
+/* The longest window by its collectives, ns. */
+static double mean_phase(const struct efficiency *e)
+{
+	const struct rank_times *t = &e->times;
+	int64_t longest = 0;
+
+	for (size_t i = 0; i < t->nkept; i++) {
+		const struct rank_walk *r = &t->ranks[t->kept[i]];
+		int64_t ns = clock_distance(r->begin, r->end);
+
+		longest = ns > longest ? ns : longest;
+	}
+	return (double)longest / (double)t->collectives.instances;
+}
+
 static void check_stars(struct efficiency *e)
 {
 	static const char *const reasons[] = {
@@ -186,19 +199,20 @@ static void check_stars(struct efficiency *e)
 			"ranks, or the clocks of the nodes differ",
 		[COLLECTIVES_SEVERAL] = "several threads of a rank call MPI",
 	};
-	enum collectives_fault fault = e->times.collectives.fault;
+	const struct collectives *c = &e->times.collectives;
+	enum collectives_fault fault = c->fault;
 
 	if (e->times.settings->part)
 		refuse(e, REFUSED_STARS, "only a part of the recording counts (--from, --to)");
 	if (e->times.settings->recording)
 		refuse(e, REFUSED_STARS, "the windows are those of the recording (--window)");
-	if (e->times.nnodes > 1 &&
-	    !faccessat(e->times.source->trace.fd, "clock-offsets.txt", F_OK, AT_SYMLINK_NOFOLLOW))
-		refuse(e, REFUSED_STARS,
-		       "the clocks of the nodes differ (clock-offsets.txt), and only ovni-emu "
-		       "corrects them");
 	if (fault)
 		refuse(e, REFUSED_STARS, "%s", reasons[fault]);
+	else if (e->times.nnodes > 1 && 100.0 * (double)c->clock_bound > mean_phase(e))
+		refuse(e, REFUSED_STARS,
+		       "the clocks of the nodes agree within %.3f us (clock-offsets.txt), which is "
+		       "more than 1 %% of the mean phase",
+		       (double)c->clock_bound / 1e3);
 }
 
 void efficiency_refuse(struct efficiency *e)

@@ -375,7 +375,7 @@ static int begin_walk(struct ovni_trace *t)
 	t->times.stay = take_stay;
 	t->times.arg = t;
 	t->times.unsummed = true;
-	err = player_open(&t->player, t->source.streams, n, NULL, false);
+	err = player_open(&t->player, t->source.streams, n, t->source.trace.fixes, false);
 	t->playing = !err;
 	return err;
 }
@@ -406,7 +406,7 @@ static int ended(struct ovni_trace *t)
 /* One event further. Returns 1, 0 at the end, with the last intervals in the queue, or -errno. */
 static int step(struct ovni_trace *t)
 {
-	const struct event *ev;
+	struct event *ev;
 	int more;
 
 	clear_queue(t);
@@ -418,6 +418,7 @@ static int step(struct ovni_trace *t)
 		finish(t, more);
 	} else {
 		ev = &t->source.streams[t->player.current].ev;
+		ev->clock = t->player.clock;
 		(void)intervals_take(&t->intervals, t->player.current, ev, &listener, t);
 	}
 	if (t->failed) {
@@ -491,6 +492,8 @@ static int open_all(struct ovni_trace *t, const char *path)
 {
 	int err = source_open(&t->source, path);
 
+	if (!err)
+		err = source_correct_clocks(&t->source);
 	if (err < 0)
 		return err;
 	whole_text(&t->source.whole, t->incomplete);

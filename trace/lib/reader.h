@@ -164,6 +164,7 @@ const char *ovni_trace_error(void);
 
 /*
  * Opens the trace in the directory `path`, and stores it in *trace; ovni_trace_close() frees it.
+ * All clocks of a trace with a clock-offsets.txt are corrected by it.
  * Returns 0, or -errno with NULL: -ENOENT there is none, -EINVAL it is damaged, or several traces
  * are below the directory, -ENOMEM, ...
  */

@@ -210,6 +210,7 @@ void trace_close(struct trace *trace)
 	for (size_t i = 0; trace->texts && i < trace->nstreams; i++)
 		free(trace->texts[i].text);
 	free(trace->texts);
+	free(trace->fixes);
 	list_free(&streams);
 	if (trace->path && trace->fd >= 0)
 		close(trace->fd);
@@ -600,6 +601,58 @@ int source_open(struct source *source, const char *path)
 	return 0;
 }
 
+/* The number of machines: streams are sorted, so those of a loom follow each other. */
+static size_t count_machines(const struct source *source)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < source->trace.nstreams; i++)
+		n += !source->owners[i].accelerator &&
+		     (!i || strcmp(source->owners[i - 1].loom, source->owners[i].loom) != 0);
+	return n;
+}
+
+static void correct_owner(const struct trace *trace, size_t i, struct owner *owner)
+{
+	for (size_t k = 0; k < owner->nfds; k++) {
+		owner->fds[k].from = trace_clock(trace, i, owner->fds[k].from);
+		owner->fds[k].to = trace_clock(trace, i, owner->fds[k].to);
+	}
+	for (size_t k = 0; k < owner->nfutexes; k++)
+		owner->futexes[k].from = trace_clock(trace, i, owner->futexes[k].from);
+}
+
+int source_correct_clocks(struct source *source)
+{
+	struct trace *trace = &source->trace;
+	struct clock_table table = {0};
+	int err = clock_table_load(&table, trace->fd, CLOCK_OFFSETS_FILE, true, true);
+
+	if (err)
+		goto out;
+	if (!table.n) {
+		clock_table_warn_missing(count_machines(source));
+		goto out;
+	}
+	trace->fixes = calloc(trace->nstreams + 1, sizeof(*trace->fixes));
+	if (!trace->fixes) {
+		err = log_no_memory("for the clocks of %s", trace->path);
+		goto out;
+	}
+	for (size_t i = 0; i < trace->nstreams; i++) {
+		const struct clock_row *row = clock_table_find(&table, source->owners[i].loom);
+
+		if (row)
+			trace->fixes[i] = row->fix;
+		correct_owner(trace, i, &source->owners[i]);
+	}
+	trace->clock_bound = clock_table_bound(&table);
+	err = clock_table_check(&table, CLOCK_OFFSETS_FILE);
+out:
+	clock_table_fini(&table);
+	return err;
+}
+
 void source_close(struct source *source)
 {
 	for (size_t i = 0; source->owners && i < source->trace.nstreams; i++)
@@ -620,8 +673,10 @@ bool source_start(const struct source *source, int64_t *clock)
 
 		stream_rewind(stream);
 		if (stream_step(stream) > 0) {
-			if (!found || stream->ev.clock < *clock)
-				*clock = stream->ev.clock;
+			int64_t first = trace_clock(&source->trace, i, stream->ev.clock);
+
+			if (!found || first < *clock)
+				*clock = first;
 			found = true;
 		}
 		stream_rewind(stream);

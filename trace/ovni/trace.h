@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "trace/base/json.h"
+#include "trace/ovni/clock_fix.h"
 #include "trace/ovni/stream.h"
 #include "trace/ovni/whole.h"
 
@@ -29,6 +30,9 @@ struct trace {
 	int fd;		/* of the directory */
 	char **streams; /* relative paths, sorted by strcmp() */
 	size_t nstreams;
+	struct clock_fix *fixes;  /* of the clock of each stream, after source_correct_clocks();
+				     NULL: none */
+	int64_t clock_bound;	  /* of them, between any two nodes; CLOCK_BOUND_UNKNOWN; ns */
 	struct trace_text *texts; /* private: stream.json of each stream, after source_open() */
 };
 
@@ -48,6 +52,19 @@ bool trace_is_removed(const char *name);
  * json_free(). Returns NULL after one message.
  */
 struct json *trace_metadata(const struct trace *trace, size_t i);
+
+/* A clock of stream i, of its metadata for instance, corrected where the trace has fixes; clamped.
+ */
+static inline int64_t trace_clock(const struct trace *trace, size_t i, int64_t clock)
+{
+	int64_t fixed;
+
+	if (__builtin_expect(!trace->fixes, 1))
+		return clock;
+	if (clock_fix(&trace->fixes[i], clock, &fixed))
+		return fixed;
+	return clock < 0 ? INT64_MIN : INT64_MAX;
+}
 
 /* ---- a trace for the tools: its open streams with their owners ---- */
 
@@ -116,6 +133,13 @@ struct source {
  */
 int source_open(struct source *source, const char *path) __attribute__((warn_unused_result));
 void source_close(struct source *source);
+
+/*
+ * Reads the table of clock offsets of the trace, if it has one, so that a walk of its intervals,
+ * the clocks of its owners, source_start() and trace_clock() have corrected clocks. The streams
+ * keep theirs. Warns of several machines without a table. Returns 0, or -errno after a message.
+ */
+int source_correct_clocks(struct source *source) __attribute__((warn_unused_result));
 
 /* Stores the lowest clock of all events in *clock, ns. Returns false if there is no event. */
 bool source_start(const struct source *source, int64_t *clock);

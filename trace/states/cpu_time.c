@@ -217,17 +217,21 @@ int cpu_times_step(struct cpu_times *times, const struct intervals *intervals, u
 	return 0;
 }
 
-static void read_window(struct cpu_times *times, const struct json *session)
+static void read_window(struct cpu_times *times, const struct trace *trace, size_t stream,
+			const struct json *session)
 {
-	uint64_t t0, t1;
+	uint64_t begin, end;
+	int64_t t0, t1;
 
-	if (!json_u64(json_get(session, "t0"), &t0) || !json_u64(json_get(session, "t1"), &t1) ||
-	    t0 > t1 || t1 > INT64_MAX)
+	if (!json_u64(json_get(session, "t0"), &begin) ||
+	    !json_u64(json_get(session, "t1"), &end) || begin > end || end > INT64_MAX)
 		return;
-	if (!times->session || times->t0 > (int64_t)t0)
-		times->t0 = (int64_t)t0;
-	if (!times->session || times->t1 < (int64_t)t1)
-		times->t1 = (int64_t)t1;
+	t0 = trace_clock(trace, stream, (int64_t)begin);
+	t1 = trace_clock(trace, stream, (int64_t)end);
+	if (!times->session || times->t0 > t0)
+		times->t0 = t0;
+	if (!times->session || times->t1 < t1)
+		times->t1 = t1;
 	times->session = true;
 }
 
@@ -303,7 +307,8 @@ static int irq_by_time(const void *pa, const void *pb)
 }
 
 /* Adds the CPUs that a stream declares, and their times in its session. */
-static int read_metadata(struct cpu_times *times, const struct json *meta, const char *loom)
+static int read_metadata(struct cpu_times *times, const struct trace *trace, size_t stream,
+			 const struct json *meta, const char *loom)
 {
 	const struct json *session = json_get(meta, "bpf.session");
 	bool idle_known = cpu_times_idle_known(session);
@@ -315,7 +320,7 @@ static int read_metadata(struct cpu_times *times, const struct json *meta, const
 		if (index >= 0 && index < CPUS_MOST && !cpu_of(times, loom, (int32_t)index))
 			return -ENOMEM;
 	}
-	read_window(times, session);
+	read_window(times, trace, stream, session);
 	for (node = json_first(json_get(session, "cpus")); node; node = json_next(node)) {
 		int64_t index = json_int(json_key(node, "index"));
 		struct cpu_time *cpu;
@@ -396,7 +401,7 @@ static int add_streams(struct cpu_times *times, const struct source *source)
 		meta = trace_metadata(&source->trace, i);
 		if (!meta)
 			return -EINVAL;
-		err = read_metadata(times, meta, source->owners[i].loom);
+		err = read_metadata(times, &source->trace, i, meta, source->owners[i].loom);
 		json_free(meta);
 		if (err)
 			return err;

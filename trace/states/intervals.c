@@ -355,16 +355,18 @@ int intervals_walk(struct intervals *intervals, const struct source *source,
 	err = intervals_init(intervals, source);
 	if (err)
 		return err;
-	err = player_open(&player, source->streams, n, NULL, false);
+	err = player_open(&player, source->streams, n, source->trace.fixes, false);
 	if (err < 0)
 		return err;
 	while ((step = player_step(&player)) > 0) {
+		struct event *ev = &source->streams[player.current].ev;
+
 		prefetch(&walk, &player);
 		if (!intervals->any)
 			intervals->first = player.clock;
 		intervals->any = true;
-		intervals->last = player.clock;
-		err = take(&walk, player.current, &source->streams[player.current].ev);
+		intervals->last = ev->clock = player.clock;
+		err = take(&walk, player.current, ev);
 		if (err)
 			goto out;
 	}

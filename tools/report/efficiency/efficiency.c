@@ -117,7 +117,15 @@ static void note_ranks(const struct efficiency_report *r, struct notes *notes)
 		add_note(notes,
 			 strdup("The windows are those of the recording where it lacks MPI_Init "
 				"or MPI_Finalize."));
-	if (t->nnodes > 1)
+	if (t->nnodes > 1 && t->source->trace.fixes && t->source->trace.clock_bound >= 0)
+		add_note(notes,
+			 xasprintf(
+				 "The clocks of the nodes are corrected, and agree within %.3f us.",
+				 (double)t->source->trace.clock_bound / 1e3));
+	else if (t->nnodes > 1 && t->source->trace.fixes)
+		add_note(notes, strdup("The clocks of the nodes are corrected; how well, "
+				       "clock-offsets.txt does not say."));
+	else if (t->nnodes > 1)
 		add_note(notes,
 			 strdup("The clocks of the nodes are not corrected: only figures with a "
 				"star need them."));

@@ -19,5 +19,5 @@ table "" >"$T/seeds/none"
 find "$CONFORMANCE/emu" -name clock-offsets.txt -size -4 | head -n 20 | while read -r table; do
 	cp "$table" "$T/seeds/$(echo "$table" | cksum | cut -d' ' -f1)"
 done
-build_emu_fuzzer emu_offsets
-run_fuzzer emu_offsets "$FUZZ_SECONDS" -max_len=2000
+build_emu_fuzzer clock_table
+run_fuzzer clock_table "$FUZZ_SECONDS" -max_len=2000

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emu/system/system.h"
+#include "trace/ovni/clock_fix.h"
 #include "trace/base/log.h"
 #include "fuzz.h"
 
@@ -19,18 +19,22 @@ static char *const names[LOOMS] = {"a.0", "a.1", "b.x", "c"};
 
 static int parse(const uint8_t *data, size_t size, bool drift, struct clock_fix *fixes)
 {
-	struct loom looms[LOOMS] = {0};
-	struct system sys = {.looms = looms, .nlooms = LOOMS};
+	struct clock_table table = {0};
 	FILE *file = fmemopen((void *)(uintptr_t)data, size, "r");
 	int err;
 
 	MUST(file);
-	for (int i = 0; i < LOOMS; i++)
-		looms[i].name = names[i];
-	err = offsets_parse(&sys, file, "table", drift);
+	err = clock_table_parse(&table, file, "table", drift);
 	fclose(file);
-	for (int i = 0; i < LOOMS; i++)
-		fixes[i] = looms[i].clock;
+	for (int i = 0; i < LOOMS; i++) {
+		const struct clock_row *row = clock_table_find(&table, names[i]);
+
+		fixes[i] = row ? row->fix : (struct clock_fix){0};
+	}
+	MUST(clock_table_bound(&table) >= CLOCK_BOUND_UNKNOWN);
+	if (!err)
+		err = clock_table_check(&table, "table");
+	clock_table_fini(&table);
 	return err;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* offsets: tables of clock offsets, good and bad. */
+/* clock_fix: tables of clock offsets, good and bad. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "emu/system/system.h"
+#include "trace/ovni/clock_fix.h"
 
 #define HEAD "rank hostname offset_median offset_mean offset_std\n"
 
@@ -54,20 +54,26 @@ static void tables_are_read_or_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
 		const struct sample *s = &samples[i];
-		struct loom looms[4] = {
-			{.name = (char *)(uintptr_t) "a.0"},
-			{.name = (char *)(uintptr_t) "a.1"},
-			{.name = (char *)(uintptr_t) "b.x"},
-			{.name = (char *)(uintptr_t) "c"},
-		};
-		struct system sys = {.looms = looms, .nlooms = 4};
+		const char *const looms[4] = {"a.0", "a.1", "b.x", "c"};
+		struct clock_table table = {0};
+		int64_t offsets[4] = {0};
+		int err;
 		FILE *file = fmemopen((char *)(uintptr_t)s->text, strlen(s->text), "r");
 
 		print_message("  %s\n", s->name);
 		assert_non_null(file);
-		assert_int_equal(offsets_parse(&sys, file, s->name, true) < 0 ? -1 : 0, s->want);
+		err = clock_table_parse(&table, file, s->name, true);
+		for (int l = 0; l < 4; l++) {
+			const struct clock_row *row = clock_table_find(&table, looms[l]);
+
+			offsets[l] = row ? row->fix.offset : 0;
+		}
+		if (!err)
+			err = clock_table_check(&table, s->name);
+		assert_int_equal(err < 0 ? -1 : 0, s->want);
 		for (int l = 0; s->want == 0 && l < 4; l++)
-			assert_int_equal(looms[l].clock.offset, s->offsets[l]);
+			assert_int_equal(offsets[l], s->offsets[l]);
+		clock_table_fini(&table);
 		fclose(file);
 	}
 }
@@ -77,16 +83,16 @@ static void a_drift_is_corrected_linearly(void **state)
 {
 	char text[] = HEAD "1 b 1000000 0 0 5000000 600005000000 -29000000 900\n"
 			   "2 c 7 0 0 5 5 9 900\n";
-	struct loom looms[2] = {{.name = (char *)(uintptr_t) "b.x"},
-				{.name = (char *)(uintptr_t) "c"}};
-	struct system sys = {.looms = looms, .nlooms = 2};
+	struct clock_table table = {0};
 	FILE *file = fmemopen(text, strlen(text), "r");
-	const struct clock_fix *fix = &looms[0].clock;
+	const struct clock_fix *fix;
 	int64_t fixed, last = INT64_MIN;
 
 	(void)state;
 	assert_non_null(file);
-	assert_int_equal(offsets_parse(&sys, file, "drift", true), 0);
+	assert_int_equal(clock_table_parse(&table, file, "drift", true), 0);
+	assert_int_equal(clock_table_bound(&table), 1800);
+	fix = &clock_table_find(&table, "b.x")->fix;
 	for (int64_t clock = -1000000000; clock < INT64_C(700000000000); clock += 999983) {
 		/* true: +1 ms at 5 ms, and 50 ns less in each ms */
 		double truth = (double)clock + 1e6 - 50e-6 * (double)(clock - 5000000);
@@ -104,13 +110,16 @@ static void a_drift_is_corrected_linearly(void **state)
 	assert_true(clock_fix(fix, INT64_MAX / 2, &fixed));
 	assert_false(clock_fix(&(struct clock_fix){.offset = 1}, INT64_MAX, &fixed));
 	assert_false(clock_fix(&(struct clock_fix){.drift = 1, .length = 1000}, INT64_MAX, &fixed));
-	assert_int_equal(looms[1].clock.length, 0); /* measured once */
+	assert_int_equal(clock_table_find(&table, "c")->fix.length, 0); /* measured once */
+	clock_table_fini(&table);
 	/* the reference uses five columns */
 	rewind(file);
-	looms[0].has_offset = looms[1].has_offset = false;
-	assert_int_equal(offsets_parse(&sys, file, "drift", false), 0);
+	assert_int_equal(clock_table_parse(&table, file, "drift", false), 0);
+	assert_int_equal(clock_table_bound(&table), CLOCK_BOUND_UNKNOWN);
+	fix = &clock_table_find(&table, "b.x")->fix;
 	assert_int_equal(fix->length, 0);
 	assert_int_equal(fix->offset, 1000000);
+	clock_table_fini(&table);
 	fclose(file);
 }
 
@@ -118,10 +127,7 @@ static void a_drift_is_corrected_linearly(void **state)
 static void warnings_of(const char *rows, bool drift, char *out, size_t size)
 {
 	char text[400];
-	struct loom looms[3] = {{.name = (char *)(uintptr_t) "a"},
-				{.name = (char *)(uintptr_t) "b.x"},
-				{.name = (char *)(uintptr_t) "c"}};
-	struct system sys = {.looms = looms, .nlooms = 3};
+	struct clock_table table = {0};
 	int kept = dup(STDERR_FILENO), pipes[2];
 	FILE *file;
 	ssize_t n;
@@ -133,7 +139,8 @@ static void warnings_of(const char *rows, bool drift, char *out, size_t size)
 	fflush(stderr);
 	dup2(pipes[1], STDERR_FILENO);
 	close(pipes[1]);
-	assert_int_equal(offsets_parse(&sys, file, "table", drift), 0);
+	assert_int_equal(clock_table_parse(&table, file, "table", drift), 0);
+	clock_table_fini(&table);
 	fflush(stderr);
 	dup2(kept, STDERR_FILENO); /* the last end of the pipe for writing */
 	close(kept);

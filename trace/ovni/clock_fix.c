@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * clock_fix: reads the table of clock offsets, one row per host (see clock_fix.h).
+ *
+ * A row may have four more columns, of two measurements: begin, end, offset_end, bound.
+ */
+#include "trace/ovni/clock_fix.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "trace/base/array.h"
+#include "trace/base/files/input.h"
+#include "trace/base/log.h"
+
+#define BLANKS " \t\v\f\r\n"
+
+/* The hosts of which the clock was measured once: their number, and the first of them. */
+struct once {
+	unsigned hosts;
+	char first[64];
+};
+
+/* Columns 6 to 9 of a row: the first and the last measurement. Returns 1 if there is only one, and
+ * so no drift; 0, also for any other number of columns; or -EINVAL after a message. */
+static int parse_drift(const char *columns, struct clock_row *row, const char *path, unsigned line)
+{
+	struct clock_fix *fix = &row->fix;
+	long long begin, end, offset_end, bound;
+	__int128 drift, length;
+	int used = 0;
+
+	errno = 0;
+	if (sscanf(columns, " %lld %lld %lld %lld%n", &begin, &end, &offset_end, &bound, &used) !=
+		    4 ||
+	    errno || columns[used + (int)strspn(columns + used, BLANKS)])
+		return 0;
+	row->bound = bound < 0 ? CLOCK_BOUND_UNKNOWN : bound;
+	/* the host to whose clock all others are compared has no drift */
+	if (begin >= end)
+		return fix->offset || offset_end;
+	drift = (__int128)offset_end - fix->offset;
+	length = (__int128)end - begin;
+	if ((drift < 0 ? -drift : drift) * 1000000 > length * CLOCK_DRIFT_MOST ||
+	    length > INT64_MAX) {
+		log_error("%s: line %u: the clock drifts by more than %d ppm between the two "
+			  "measurements: one of them is wrong",
+			  path, line, CLOCK_DRIFT_MOST);
+		return -EINVAL;
+	}
+	fix->drift = (int64_t)drift;
+	fix->begin = begin;
+	fix->length = (int64_t)length;
+	return 0;
+}
+
+static int parse_row(struct clock_table *table, const char *text, const char *path, unsigned line,
+		     bool drift, struct once *once)
+{
+	struct clock_row row = {.line = line, .bound = CLOCK_BOUND_UNKNOWN}, *added;
+	int host = 0, host_end = 0, end = 0, err;
+	double median;
+
+	/* mean and deviation are required but not used */
+	(void)sscanf(text, "%*d %n%*s%n %lf %*f %*f%n", &host, &host_end, &median, &end);
+	if (!end) {
+		log_error("%s: line %u: not a row of rank, host and three numbers", path, line);
+		return -EINVAL;
+	}
+	if (!isfinite(median) || fabs(median) >= 9e18) {
+		log_error("%s: line %u: the offset is out of range: it is in nanoseconds", path,
+			  line);
+		return -EINVAL;
+	}
+	row.fix.offset = (int64_t)median;
+	err = drift ? parse_drift(text + end, &row, path, line) : 0;
+	if (err < 0)
+		return err;
+	if (err > 0 && !once->hosts++)
+		snprintf(once->first, sizeof(once->first), "%.*s", host_end - host, text + host);
+	added = ARRAY_ADD(table->rows, table->n);
+	if (!added)
+		return log_no_memory("while reading %s", path);
+	row.host = strndup(text + host, (size_t)(host_end - host));
+	*added = row;
+	return row.host ? 0 : log_no_memory("while reading %s", path);
+}
+
+/* By host, then by line. */
+static int compare_rows(const void *x, const void *y)
+{
+	const struct clock_row *a = x, *b = y;
+	int order = strcmp(a->host, b->host);
+
+	return order ? order : (a->line > b->line) - (a->line < b->line);
+}
+
+static int sort_rows(struct clock_table *table, const char *path)
+{
+	if (table->n)
+		qsort(table->rows, table->n, sizeof(*table->rows), compare_rows);
+	for (size_t i = 1; i < table->n; i++) {
+		if (strcmp(table->rows[i - 1].host, table->rows[i].host) != 0)
+			continue;
+		log_error("%s: line %u: the host '%s' is listed twice", path, table->rows[i].line,
+			  table->rows[i].host);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int clock_table_parse(struct clock_table *table, FILE *file, const char *path, bool drift)
+{
+	char *text = NULL;
+	size_t room = 0;
+	unsigned line = 0;
+	struct once once = {0};
+	int err;
+
+	while ((errno = 0, getline(&text, &room, file)) > 0) {
+		if (++line == 1 || text[0] == '\n' || !text[0])
+			continue;
+		if (!text[strspn(text, BLANKS)])
+			break;
+		err = parse_row(table, text, path, line, drift, &once);
+		if (err)
+			goto out;
+	}
+	err = -errno;
+	if (err) {
+		log_error("cannot read the clock offsets '%s': %s", path, strerror(-err));
+		goto out;
+	}
+	if (!table->n) {
+		log_error(line ? "%s: no row after the line of titles"
+			       : "%s: the file is empty: a table of clock offsets begins with a "
+				 "line of titles",
+			  path);
+		err = -EINVAL;
+	}
+	if (!err)
+		err = sort_rows(table, path);
+	if (err)
+		goto out;
+	if (once.hosts == 1)
+		log_warn("%s: drift not corrected: %s, whose clock was measured once (ovni-sync "
+			 "--append, also after the job)",
+			 path, once.first);
+	else if (once.hosts)
+		log_warn("%s: drift not corrected: %s and %u more, whose clocks were measured once "
+			 "(ovni-sync --append, also after the job)",
+			 path, once.first, once.hosts - 1);
+out:
+	free(text);
+	return err;
+}
+
+int clock_table_load(struct clock_table *table, int dir_fd, const char *path, bool optional,
+		     bool drift)
+{
+	int err, fd = input_open(dir_fd, path, INPUT_TEXT_MAX, NULL);
+	FILE *file = NULL;
+
+	*table = (struct clock_table){0};
+	if (fd == -ENOENT && optional)
+		return 0;
+	file = fd < 0 ? NULL : fdopen(fd, "r");
+	if (!file) {
+		err = fd < 0 ? fd : -errno;
+		log_error("cannot read the clock offsets '%s': %s", path,
+			  input_why(err, INPUT_TEXT_MAX));
+		goto out;
+	}
+	err = clock_table_parse(table, file, path, drift);
+out:
+	if (file)
+		fclose(file);
+	else if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+void clock_table_fini(struct clock_table *table)
+{
+	for (size_t i = 0; i < table->n; i++)
+		free(table->rows[i].host);
+	free(table->rows);
+	*table = (struct clock_table){0};
+}
+
+/* The host of a loom is its name up to the first dot. */
+static int compare_host(const void *loom, const void *row)
+{
+	const char *name = loom, *host = ((const struct clock_row *)row)->host;
+	size_t length = strcspn(name, ".");
+	int order = strncmp(name, host, length);
+
+	return order ? order : -(host[length] != '\0');
+}
+
+const struct clock_row *clock_table_find(struct clock_table *table, const char *loom)
+{
+	struct clock_row *row =
+		table->n ? bsearch(loom, table->rows, table->n, sizeof(*row), compare_host) : NULL;
+
+	if (row)
+		row->used = true;
+	return row;
+}
+
+int64_t clock_table_bound(const struct clock_table *table)
+{
+	int64_t most = 0, second = 0, sum;
+
+	for (size_t i = 0; i < table->n; i++) {
+		int64_t bound = table->rows[i].bound;
+
+		if (bound == CLOCK_BOUND_UNKNOWN)
+			return CLOCK_BOUND_UNKNOWN;
+		if (bound > most) {
+			second = most;
+			most = bound;
+		} else if (bound > second) {
+			second = bound;
+		}
+	}
+	return __builtin_add_overflow(most, second, &sum) ? INT64_MAX : sum;
+}
+
+int clock_table_check(const struct clock_table *table, const char *path)
+{
+	const struct clock_row *first = NULL;
+
+	for (size_t i = 0; i < table->n; i++)
+		if (!table->rows[i].used && (!first || table->rows[i].line < first->line))
+			first = &table->rows[i];
+	if (!first)
+		return 0;
+	log_error("%s: line %u: no loom of the trace is on the host '%s'", path, first->line,
+		  first->host);
+	return -EINVAL;
+}
+
+void clock_table_warn_missing(size_t machines)
+{
+	if (machines > 1)
+		log_warn("%zu looms without a table of clock offsets: treating their clocks as "
+			 "equal (ovni-sync writes the table)",
+			 machines);
+}
