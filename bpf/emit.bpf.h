@@ -5,8 +5,10 @@
  * The clock is read after the reserve: a record that user code does not yet see has a later clock
  * than any that user code has read before (ebpf.md 10). Nothing is woken or locked: a ring has one
  * producer, its CPU. All producers run with preemption off, the switch with interrupts off, and
- * interrupts do not emit, except for the snapshot: if it comes in the middle of another record it
- * finds no space, and is tried again. Any other record there would be counted as lost.
+ * interrupts do not emit, with two exceptions. The snapshot: if it comes in the middle of another
+ * record it finds no space, and is tried again. Long handlers (settings.irq_ns): in the middle of
+ * another record, which `emits` marks, they are kept, and sent at its end. Any
+ * other record there would be counted as lost.
  * Invariant: per CPU and kind of event, seen = committed + filtered + sampled + full. The caller
  * counts seen, filtered and sampled.
  */
@@ -120,6 +122,114 @@ static __always_inline void *emit_begin(struct cpu_state *state, __u8 kind, enum
 lost:
 	emit_lost(state, event);
 	return NULL;
+}
+
+/* ---- long interrupt handlers (--why=irq) ---- */
+
+/*
+ * In: a handler that has ended; out: a RECORD_INTERRUPT at once, or, where the handler has
+ * interrupted a program that fills in a record, at the end of that. Until then it lies in a slot of
+ * its CPU, which one atomic addition takes: a handler may interrupt another one here, too. Without
+ * space in the ring it is counted as left out: no event is lost. Without settings.irq_ns the
+ * verifier removes all of it. Specification: event-mapping.md "The time of interrupts".
+ */
+static __always_inline struct cpu_irqs *this_cpu_irqs(void)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&irqs, &cpu);
+}
+
+/* Sends the handlers in the slots. */
+static __noinline int long_irq_send(struct cpu_state *cpu)
+{
+	struct cpu_irqs *irq = this_cpu_irqs();
+	struct record_interrupt *record;
+
+	if (!irq)
+		return 0;
+	*(volatile __u32 *)&cpu->emits = 1;
+	barrier();
+	for (int i = 0; i < IRQ_KEPT && irq->sent != *(volatile __u32 *)&irq->taken; i++) {
+		const struct irq_kept *kept = &irq->kept[irq->sent & (IRQ_KEPT - 1)];
+
+		if (emit_possible(cpu, sizeof(*record))) {
+			cpu->events[EVENT_OTHER].seen++;
+			record = emit_begin(cpu, RECORD_INTERRUPT, EVENT_OTHER, sizeof(*record));
+			if (record) {
+				record->head.flags = kept->depth;
+				record->head.why = kept->kind;
+				record->head.id = kept->id;
+				record->begin = kept->begin;
+				record->end = kept->end;
+				emit_end(cpu);
+			}
+		} else {
+			irq->left_out++;
+		}
+		irq->sent++;
+	}
+	cpu->kept_irqs = irq->sent != *(volatile __u32 *)&irq->taken;
+	barrier();
+	*(volatile __u32 *)&cpu->emits = 0;
+	return 0;
+}
+
+/* A handler has ended, which has interrupted the task of the id in `ended`. */
+static __always_inline void long_irq_ended(struct cpu_state *cpu, struct cpu_irqs *irq,
+					   const struct irq_kept *ended)
+{
+	__u32 interrupted = *(volatile __u32 *)&cpu->emits, at;
+
+	/* as many slots stay free as handlers can interrupt this one */
+	if (irq->taken - irq->sent >= IRQ_KEPT - IRQ_NESTED) {
+		irq->left_out++;
+		return;
+	}
+	*(volatile __u32 *)&cpu->emits = 1;
+	at = __sync_fetch_and_add(&irq->taken, 1);
+	irq->kept[at & (IRQ_KEPT - 1)] = *ended;
+	cpu->kept_irqs = 1;
+	barrier();
+	if (!interrupted)
+		long_irq_send(cpu);
+}
+
+/* A program begins to fill in a record: handlers that interrupt it wait. */
+static __always_inline void long_irq_wait(struct cpu_state *cpu)
+{
+	if (settings.irq_ns)
+		*(volatile __u32 *)&cpu->emits = 1;
+	barrier();
+}
+
+static __always_inline void long_irq_go_on(struct cpu_state *cpu)
+{
+	if (!settings.irq_ns)
+		return;
+	barrier();
+	*(volatile __u32 *)&cpu->emits = 0;
+	if (unlikely(*(volatile __u32 *)&cpu->kept_irqs))
+		long_irq_send(cpu);
+}
+
+/* The same for programs in the context of a task, which interrupts may interrupt. */
+static __always_inline void *emit_begin_in_task(struct cpu_state *state, __u8 kind,
+						enum event_kind event, __u32 size)
+{
+	void *record;
+
+	long_irq_wait(state);
+	record = emit_begin(state, kind, event, size);
+	if (unlikely(!record))
+		long_irq_go_on(state);
+	return record;
+}
+
+static __always_inline void emit_end_in_task(struct cpu_state *state)
+{
+	emit_end(state);
+	long_irq_go_on(state);
 }
 
 #endif

@@ -11,6 +11,15 @@
 #include "target.bpf.h"
 #include "task_record.bpf.h"
 
+/* These programs may be interrupted. */
+static __always_inline void announce(struct cpu_state *cpu, struct task_struct *task,
+				     struct task_state *task_state, const char *comm)
+{
+	long_irq_wait(cpu);
+	task_announce(cpu, task, task_state, comm);
+	long_irq_go_on(cpu);
+}
+
 /*
  * The birth of a task that is not recorded is sent, too, if its creator is recorded. Without the
  * kind `fork` only the new task is announced.
@@ -38,20 +47,20 @@ static __always_inline void on_newtask(struct cpu_state *cpu, struct task_struct
 	if (!traced || !kind_recorded(EVENT_FORK)) {
 		births->filtered++;
 		if (task_state && task_state->id)
-			task_announce(cpu, task, task_state, comm);
+			announce(cpu, task, task_state, comm);
 		return;
 	}
 	if (!creator_id && !(task_state && task_state->id)) {
 		births->sampled++;
 		return;
 	}
-	record = emit_begin(cpu, RECORD_TASK, EVENT_FORK, sizeof(*record));
+	record = emit_begin_in_task(cpu, RECORD_TASK, EVENT_FORK, sizeof(*record));
 	if (!record)
 		return;
 	task_fill(record, TASK_BORN, creator_id, task, task_state);
 	record->creator_tid = creator->pid;
 	__builtin_memcpy(record->comm, comm, sizeof(comm));
-	emit_end(cpu);
+	emit_end_in_task(cpu);
 }
 
 SEC("tp_btf/task_newtask")
@@ -82,14 +91,16 @@ static __always_inline void on_rename(struct cpu_state *cpu, struct task_struct 
 	if (!kind_recorded(EVENT_RENAME)) {
 		renames->filtered++;
 		if (changed)
-			task_announce(cpu, task, task_state, comm);
+			announce(cpu, task, task_state, comm);
 		return;
 	}
 	if (!task_recorded_id(task_state)) {
 		renames->sampled++;
 		return;
 	}
+	long_irq_wait(cpu);
 	task_emit(cpu, TASK_RENAMED, EVENT_RENAME, task, task_state, comm);
+	long_irq_go_on(cpu);
 }
 
 SEC("tp_btf/task_rename")
@@ -121,13 +132,13 @@ static __always_inline void on_exec(struct cpu_state *cpu, struct task_struct *t
 
 	if (left_out(&cpu->events[EVENT_EXEC], EVENT_EXEC, task_state))
 		return;
-	record = emit_begin(cpu, RECORD_TASK, EVENT_EXEC, sizeof(*record));
+	record = emit_begin_in_task(cpu, RECORD_TASK, EVENT_EXEC, sizeof(*record));
 	if (!record)
 		return;
 	task_fill(record, TASK_EXECED, task_context(cpu), task, task_state);
 	record->old_tid = old_pid;
 	bpf_probe_read_kernel_str(record->comm, sizeof(record->comm), task->comm);
-	emit_end(cpu);
+	emit_end_in_task(cpu);
 }
 
 SEC("tp_btf/sched_process_exec")
@@ -145,7 +156,7 @@ static __always_inline void on_exit(struct cpu_state *cpu, struct task_struct *t
 		target_gone(task_state);
 	if (left_out(&cpu->events[EVENT_EXIT], EVENT_EXIT, task_state))
 		return;
-	record = emit_begin(cpu, RECORD_EXIT, EVENT_EXIT, sizeof(*record));
+	record = emit_begin_in_task(cpu, RECORD_EXIT, EVENT_EXIT, sizeof(*record));
 	if (!record)
 		return;
 	record->head.flags = 0;
@@ -155,7 +166,7 @@ static __always_inline void on_exit(struct cpu_state *cpu, struct task_struct *t
 	record->pid = task->tgid;
 	record->exit_code = task->exit_code;
 	record->id = task_state->id;
-	emit_end(cpu);
+	emit_end_in_task(cpu);
 }
 
 SEC("tp_btf/sched_process_exit")

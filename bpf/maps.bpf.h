@@ -61,6 +61,15 @@ struct targets_map {
 };
 extern struct targets_map targets SEC(".maps");
 
+struct irqs_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* possible CPUs; set before load */
+	__type(key, __u32);
+	__type(value, struct cpu_irqs);
+};
+extern struct irqs_map irqs SEC(".maps");
+
 /* By index of the site; read by probes that need more than their cookie. */
 struct sites_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -196,7 +196,7 @@ static __noinline bool record_values(struct pt_regs *regs, struct cpu_state *cpu
 
 	if (!values) /* never */
 		return false;
-	record = emit_begin(cpu, RECORD_PROBE, EVENT_PROBE, sizeof(*record));
+	record = emit_begin_in_task(cpu, RECORD_PROBE, EVENT_PROBE, sizeof(*record));
 	if (unlikely(!record))
 		return false;
 	fill_record(&record->probe, task, task_state, hit, PROBE_SEVERAL);
@@ -209,7 +209,7 @@ static __noinline bool record_values(struct pt_regs *regs, struct cpu_state *cpu
 		record->values[i] = value;
 	}
 	record->valid = valid;
-	emit_end(cpu);
+	emit_end_in_task(cpu);
 	return true;
 }
 
@@ -238,11 +238,11 @@ static __always_inline bool record_hit(struct pt_regs *regs, struct cpu_state *c
 		hit->flags |= PROBE_ELSEWHERE;
 	if (settings.several && COOKIE_SOURCE(hit->cookie) == PROBE_FROM_SEVERAL)
 		return record_values(regs, cpu, task_state, hit);
-	record = emit_begin(cpu, RECORD_PROBE, EVENT_PROBE, sizeof(*record));
+	record = emit_begin_in_task(cpu, RECORD_PROBE, EVENT_PROBE, sizeof(*record));
 	if (unlikely(!record))
 		return false;
 	fill_record(record, task, task_state, hit, 0);
-	emit_end(cpu);
+	emit_end_in_task(cpu);
 	return true;
 }
 

@@ -42,6 +42,7 @@ enum record_kind {
 	RECORD_REGISTERS = 12,	/* struct record_registers: from the iterator alone */
 	RECORD_COUNTERS = 13,	/* struct record_counters: before the switch that ends a run */
 	RECORD_IO = 14,		/* struct record_io: before the switch that ends an I/O sleep */
+	RECORD_INTERRUPT = 15,	/* struct record_interrupt: a single handler has ended */
 	RECORD_KINDS		/* first unused number */
 };
 
@@ -54,7 +55,7 @@ struct record_head {
 	__u64 clock;
 	__u8 kind;
 	__u8 flags; /* of the kind */
-	__u16 why;  /* RECORD_SWITCH: enum off_cpu; else 0 */
+	__u16 why;  /* RECORD_SWITCH: enum off_cpu; RECORD_INTERRUPT: the kind; else 0 */
 	__u32 id;   /* of the task in whose context the record was made (switch: prev) */
 };
 _Static_assert(sizeof(struct record_head) == 16, "wire size");
@@ -172,6 +173,17 @@ struct record_interrupts {
 	__u64 ns;
 };
 _Static_assert(sizeof(struct record_interrupts) == 32, "wire size");
+
+/*
+ * RECORD_INTERRUPT: a long interrupt handler, of the kind head.why (enum irq_kind, state.h), has
+ * interrupted the task of the id, from `begin` to `end`. head.flags is its depth: with 1 or more it
+ * has interrupted another handler, whose record follows: that of the outermost one is the last.
+ */
+struct record_interrupt {
+	struct record_head head;
+	__u64 begin, end;
+};
+_Static_assert(sizeof(struct record_interrupt) == 32, "wire size");
 
 /*
  * RECORD_PRIORITY: the task of the id, which has entered this CPU in the switch record before, has

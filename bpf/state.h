@@ -82,7 +82,9 @@ struct cpu_state {
 	struct program_cost costs[PROGRAM_GROUPS];
 	__u64 snapshot_clock;  /* of the last snapshot of this CPU, ns */
 	__u64 stacks_left_out; /* of long sleeps: more than a limit, or no space in the ring */
-	__u64 spare[2];
+	__u32 emits;	       /* a record is being filled in; with settings.irq_ns */
+	__u32 kept_irqs;       /* long handlers wait for its end (struct cpu_irqs) */
+	__u64 spare[1];
 	__u64 reported[EVENT_KINDS]; /* of events[].full: reported by a RECORD_LOST */
 
 	/* Written by user code. */
@@ -181,6 +183,59 @@ struct probe_values {
 	struct probe_value list[PROBE_VALUES];
 };
 
+/*
+ * The time of interrupt handlers (--why=irq): one struct cpu_irqs per possible CPU, in an array
+ * that user code maps, written by that CPU alone. `ns` is the sum of kinds[].ns, each the time of
+ * the handlers of a kind without that of other handlers that interrupted them, so nested handlers
+ * count once. The sums begin when the programs are attached, and never fall. Specification: why.md
+ * A6, and part B.
+ */
+
+/* Kinds of handlers. A softirq has the number of its vector, a device the number of its line. */
+enum irq_kind {
+	IRQ_SOFTIRQ = 0, /* + vector */
+	IRQ_LOCAL_TIMER = 10,
+	IRQ_WORK = 11,
+	IRQ_CALL_FUNCTION = 12,
+	IRQ_CALL_FUNCTION_SINGLE = 13,
+	IRQ_RESCHEDULE = 14,
+	IRQ_DEVICES = 15, /* lines that have no kind of their own */
+	IRQ_LINE = 16,	  /* + number */
+	IRQ_KINDS = 128
+};
+
+#define IRQ_NESTED 8  /* handlers that interrupt each other; more are counted as the innermost */
+#define IRQ_KEPT   32 /* long handlers that wait for the ring; a power of two */
+
+struct irq_sum {
+	__u64 ns, times;
+};
+
+struct irq_kept { /* a long handler, as in struct record_interrupt */
+	__u64 begin, end;
+	__u32 id;
+	__u16 kind, depth;
+};
+
+struct cpu_irqs {	   /* a switch without interrupts touches the first line */
+	__u64 ns;	   /* of all handlers */
+	__u64 softirq_ns;  /* part of it: softirqs */
+	__u64 run_ns;	   /* `ns` at the last switch, */
+	__u64 run_softirq; /* and `softirq_ns` */
+	__u64 first; /* clock of the first handler since then, ns; valid if ns is above run_ns */
+	__u64 since; /* clock up to which the handler that runs now is in the sums, ns */
+	__u32 depth; /* of handlers that run now */
+	__u32 pad;
+	__u16 nested[IRQ_NESTED];  /* their kinds, */
+	__u64 entered[IRQ_NESTED]; /* and the clocks at which they began, ns */
+	__u64 left_out;		   /* long handlers of recorded threads, without space */
+	__u32 taken, sent;	   /* of `kept`, since the beginning */
+	__u64 spare[5];
+	struct irq_kept kept[IRQ_KEPT];
+	struct irq_sum kinds[IRQ_KINDS];
+};
+_Static_assert(sizeof(struct cpu_irqs) % 64 == 0, "no two CPUs write to a line");
+
 /* Calls that user code turns into calls of kernel functions before the load. */
 #define SESSION_COOKIE_CALL    0x7e550001 /* bpf_session_cookie */
 #define SESSION_IS_RETURN_CALL 0x7e550002 /* bpf_session_is_return */
@@ -226,6 +281,7 @@ struct settings {
 	__u32 stack_parts;	      /* STACK_OF_*: what a stack has, with stack_ns */
 	__u64 sample_seed;
 	__u64 stack_ns;	 /* stacks of sleeps of this length or longer (--why=stack); 0: none */
+	__u64 irq_ns;	 /* single interrupt handlers of this length or longer; 0: none */
 	__u64 ring_mask; /* bytes of a ring - 1 */
 	__u64 cgroup;	 /* id of the cgroup whose tasks are traced, with those below; 0: any */
 };

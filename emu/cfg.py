@@ -334,6 +334,8 @@ CHANNELS = [
      "Scheduling policy and priority of the thread (recorded with --why=prio).", True),
     ("sched", "allowed-cpus", 189, "Allowed CPUs", TITLE,
      "CPUs on which the thread may run (recorded with --why=prio).", True),
+    ("sched", "interrupt", 191, "Interrupt", TITLE,
+     "Long interrupt handler that has interrupted the thread (recorded with --why=irq).", True),
     ("kernel", "context-switch", 45, "Kernel context switch", ANY,
      "When the kernel had taken the thread off its CPU.", True),
     ("nosv", "task-id", 10, "nOS-V task ID", RUNNING, "Id of the task that runs.", False),

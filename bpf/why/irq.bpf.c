@@ -2,32 +2,17 @@
 /*
  * irq: the time that interrupt handlers take from each run of a thread (--why=irq).
  *
- * In: entry and exit of each handler, and each switch; out: the sums of this CPU (irq.h), and one
+ * In: entry and exit of each handler, and each switch; out: the sums of this CPU (state.h), one
  * RECORD_INTERRUPTS for each run that was interrupted, just before the record of the switch that
- * ends it. With --why=irq these programs replace those of interrupt.bpf.c: they also keep the depth
- * that tells whether an interrupt wakes. The softirqs of ksoftirqd are its own work. An interrupt
- * in the middle of enter() or leave() may count up to its own length twice: one in 10^4.
- * Specification: why.md A6, and part B; ebpf.md 8.2.
+ * ends it, and a RECORD_INTERRUPT for each long handler. With --why=irq these programs replace
+ * those of interrupt.bpf.c: they also keep the depth that tells whether an interrupt wakes. The
+ * softirqs of ksoftirqd are its own work. An interrupt in the middle of enter() or leave() may
+ * count up to its own length twice: one in 10^4. Specification: why.md A6, and part B; ebpf.md 8.2.
  */
 #include "bpf/cost.bpf.h"
 #include "bpf/emit.bpf.h"
-#include "bpf/why/irq.h"
+#include "bpf/state.h"
 #include "bpf/target.bpf.h"
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* possible CPUs; set before load */
-	__type(key, __u32);
-	__type(value, struct cpu_irqs);
-} irqs SEC(".maps");
-
-static __always_inline struct cpu_irqs *this_cpu_irqs(void)
-{
-	__u32 cpu = bpf_get_smp_processor_id();
-
-	return bpf_map_lookup_elem(&irqs, &cpu);
-}
 
 /* Adds the time up to now to the handler that runs. */
 static __always_inline void charge(struct cpu_irqs *irq, __u64 now)
@@ -59,7 +44,27 @@ static __always_inline void enter(struct cpu_state *cpu, __u64 now, __u32 kind)
 	kind &= IRQ_KINDS - 1;
 	irq->kinds[kind].times++;
 	irq->nested[irq->depth & (IRQ_NESTED - 1)] = kind;
+	irq->entered[irq->depth & (IRQ_NESTED - 1)] = now;
 	irq->depth++;
+}
+
+/* The handler at the depth in `kept` was long: it is recorded if it has interrupted a recorded
+ * task.
+ */
+static __noinline int report_long(struct cpu_state *cpu, struct cpu_irqs *irq,
+				  struct irq_kept *kept)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_state *task_state = task->pid ? task_state_of(task) : NULL;
+
+	if (!task_state || !task_state->id || cpu_left_out(cpu) || kept->depth >= IRQ_NESTED)
+		return 0;
+	if (task_state->ksoftirqd &&
+	    (kept->depth ? irq->nested[0] : kept->kind) < IRQ_LOCAL_TIMER && !kept->depth--)
+		return 0; /* its own work */
+	kept->id = task_state->id;
+	long_irq_ended(cpu, irq, kept);
+	return 0;
 }
 
 static __always_inline void leave(struct cpu_state *cpu, __u64 now)
@@ -71,7 +76,17 @@ static __always_inline void leave(struct cpu_state *cpu, __u64 now)
 	if (!irq || !irq->depth)
 		return;
 	charge(irq, now);
-	irq->depth--;
+	__u32 depth = irq->depth - 1, at = depth & (IRQ_NESTED - 1);
+	__u64 begin = irq->entered[at];
+	__u16 kind = irq->nested[at];
+
+	barrier(); /* from here on the next handler has this depth */
+	*(volatile __u32 *)&irq->depth = depth;
+	if (settings.irq_ns && unlikely(now - begin >= settings.irq_ns)) {
+		struct irq_kept kept = {.begin = begin, .end = now, .kind = kind, .depth = depth};
+
+		report_long(cpu, irq, &kept);
+	}
 }
 
 /* The clock first: what these programs do on cold caches belongs to the handler, too. */

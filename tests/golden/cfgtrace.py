@@ -7,7 +7,7 @@ cfgtrace: writes the smallest trace with all that we have views of.
 
 One thread that runs for a while, as ovni-bpf would have recorded it (`require.bpf`): it has
 a region of every model, a task of every runtime, a probe (mark type 0), the API pthread (80, 81),
-priorities (89, 90), a gap
+priorities (89, 90), a long interrupt (91), a gap
 (mark type 92), the marks of an accelerator (93 to 99), a sleep on a lock with a stack, a run with an interrupt, a sleep with a request, a hardware counter and
 permission for every breakdown.
 """
@@ -31,6 +31,7 @@ META = {
             "81": {"title": "Pthread mutexes held", "chan_type": "stack"},
             "89": {"title": "Allowed CPUs", "chan_type": "single", "labels": {"1": "0-1"}},
             "90": {"title": "Priority", "chan_type": "single", "labels": {"1": "SCHED_IDLE"}},
+            "91": {"title": "Interrupt", "chan_type": "stack", "labels": {"1": "local timer"}},
             "92": {"title": "Events lost", "chan_type": "stack"},
             "93": {"title": "Accel: node state", "chan_type": "single", "labels": {
                 "1": "outside invocation", "2": "idle", "3": "fire", "4": "route",
@@ -65,7 +66,7 @@ EVENTS += [("VWC+", struct.pack("<q", 1000)),
            ("POc+", CREATE_TYPE), ("PPc", CREATE_TASK), ("PPx", TASK), ("PPe", TASK),
            ("VYc+", CREATE_TYPE), ("VTc", CREATE_TASK), ("VTx", BODY), ("VTe", BODY),
            ("6Yc+", CREATE_TYPE), ("6Tc", CREATE_TASK), ("6Tx", TASK), ("6Te", TASK)]
-EVENTS += [(mcv, mark(1, number)) for number in (0, 80, 81, 92) for mcv in ("OM[", "OM]")]
+EVENTS += [(mcv, mark(1, number)) for number in (0, 80, 81, 91, 92) for mcv in ("OM[", "OM]")]
 EVENTS += [("OM=", mark(1, number)) for number in (89, 90)]
 EVENTS += [("OM=", mark(1, number)) for number in range(93, 100)]
 EVENTS += [("OHp", struct.pack("<HiHQ", 1, 0, 202, 4096)), ("OHw", struct.pack("<iiII", -2, -1, 1, 0)), ("OHr", struct.pack("<I", 5))]

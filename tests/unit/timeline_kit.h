@@ -429,7 +429,7 @@ static void kit_ran(struct kit_check *c, int32_t cpu, int64_t from, int64_t to, 
 static struct {
 	int64_t value[512];
 	int depth;
-} kit_stacks[92];
+} kit_stacks[94];
 
 /* A mark must be declared, of this kind, and a stack's value have a label. */
 static void kit_declared(struct kit_stream *s, const struct json *marks, const struct event *ev,
@@ -457,7 +457,7 @@ static void kit_push(struct kit_stream *s, const struct json *marks, const struc
 	kit_declared(s, marks, ev, "stack");
 	value = get_i64(ev->payload);
 	type = get_i32(ev->payload + 8);
-	if (type < 0 || type > 89)
+	if (type < 0 || type > 91)
 		KIT_FAIL(s, "mark of type %d", type);
 	if (push && kit_stacks[type].depth < 512)
 		kit_stacks[type].value[kit_stacks[type].depth++] = value;
@@ -466,14 +466,14 @@ static void kit_push(struct kit_stream *s, const struct json *marks, const struc
 		KIT_FAIL(s, "marks %d are unbalanced at %" PRId64, type, ev->clock);
 }
 
-/* A state of mpi (90) or openmp (91): entered by [ or a small letter, left by ] or the capital. */
+/* A state of mpi (92) or openmp (93): entered by [ or a small letter, left by ] or the capital. */
 static void kit_state(struct kit_stream *s, const struct json *meta, const struct event *ev,
 		      bool running)
 {
 	bool mpi = ev->model == 'M',
 	     push = ev->value == '[' || (ev->value & 0x20 && ev->value != ']');
 	int64_t key = ev->category << 8 | (ev->value == ']' ? '[' : ev->value | 0x20);
-	int slot = mpi ? 90 : 91, *depth = &kit_stacks[slot].depth;
+	int slot = mpi ? 92 : 93, *depth = &kit_stacks[slot].depth;
 
 	if (ev->value == '[')
 		key = ev->category << 8 | '[';
@@ -613,7 +613,7 @@ static void kit_check_stream(struct kit_check *c, size_t i, int ncpus)
 		KIT_FAIL(s, "%" PRId64 " events are told and not there", (int64_t)told);
 	if (depth || out_of_cpu)
 		KIT_FAIL(s, "unbalanced at its end");
-	for (int type = 0; type < 92; type++)
+	for (int type = 0; type < 94; type++)
 		if (kit_stacks[type].depth)
 			KIT_FAIL(s, "marks %d are unbalanced at its end", type);
 	json_free(meta);

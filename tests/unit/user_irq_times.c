@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* irq_times: the time of interrupts of each run, in the event after it; kinds of handlers in words.
  */
-#include "bpf/why/irq.h"
+#include "bpf/state.h"
 #include "timeline_records.h"
 #include "trace/ovni/irq_time.h"
 #include "user/config/irq_names.h"
@@ -96,6 +96,87 @@ static void a_run_has_at_most_its_length(void **state)
 	assert_irqs("loom.node/proc.10/thread.20", "r50 r2 e ");
 }
 
+static void interrupt(uint64_t clock, struct who who, unsigned depth, unsigned kind, uint64_t begin,
+		      uint64_t end)
+{
+	struct record_interrupt r = {.head = {.clock = clock,
+					      .kind = RECORD_INTERRUPT,
+					      .id = who.id,
+					      .flags = (uint8_t)depth,
+					      .why = (uint16_t)kind},
+				     .begin = begin,
+				     .end = end};
+
+	assert_int_equal(kit_give(&kit, 0, &r), 0);
+}
+
+/* The marks of a stream of type 91: bracket, value, clock. */
+static void assert_marks(const char *path, const char *wanted)
+{
+	const struct kit_stream *s = kit_find(path);
+	char text[512] = "";
+	size_t n = 0;
+
+	assert_non_null(s);
+	for (size_t at = 0; at < s->size;) {
+		const uint8_t *ev = s->events + at;
+		size_t size = ev[0] & 15 ? (ev[0] & 15) + 1u : 0;
+		uint64_t clock;
+
+		at += EVENT_HEADER_SIZE + size;
+		if (memcmp(ev + 1, "OM", 2) != 0 || get_u32(ev + 20) != MARK_INTERRUPT)
+			continue;
+		memcpy(&clock, ev + 4, sizeof(clock));
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%c%u@%llu ", ev[3],
+				      get_u32(ev + 12), (unsigned long long)clock);
+	}
+	assert_string_equal(text, wanted);
+}
+
+/* A handler that was interrupted comes before those in it, though it ends after them. */
+static void long_handlers_are_nested_marks(void **state)
+{
+	(void)state;
+	open_kit(a);
+	interrupt(1190, a, 1, IRQ_LOCAL_TIMER, 1110, 1120);
+	interrupt(1190, a, 2, IRQ_LINE, 1140, 1145);
+	interrupt(1190, a, 1, IRQ_LOCAL_TIMER, 1130, 1150);
+	interrupt(1190, a, 0, IRQ_SOFTIRQ + 3, 1100, 1180);
+	interrupt(1195, a, 0, IRQ_WORK, 1182, 1192);
+	give(0, 1200, a, OFF_CPU_SLEEPING, b);
+	give(0, 1300, b, OFF_CPU_SLEEPING, a);
+	close_kit(2000, 0);
+	assert_marks("loom.node/proc.10/thread.20",
+		     "[4@1100 [11@1110 ]11@1120 [11@1130 [17@1140 ]17@1145 ]11@1150 ]4@1180 "
+		     "[12@1182 ]12@1192 ");
+	assert_marks("loom.node/proc.10/thread.30", "");
+	assert_non_null(strstr(kit_find("loom.node/proc.10/thread.20")->meta, "softirq NET_RX"));
+	assert_null(strstr(kit_find("loom.node/proc.10/thread.30")->meta, "Interrupt"));
+}
+
+/* Of a handler that the window cuts, the part in it; none of a thread that does not run, of an
+ * outermost one whose record is missing, and before what the thread has done since. */
+static void long_handlers_lie_in_the_window_and_in_runs(void **state)
+{
+	(void)state;
+	open_kit(a);
+	interrupt(1050, a, 0, IRQ_WORK, 900, 1050);
+	interrupt(1060, b, 0, IRQ_WORK, 1055, 1060); /* it does not run */
+	interrupt(1100, a, 1, IRQ_LOCAL_TIMER, 1070, 1080);
+	interrupt(1150, a, 0, IRQ_WORK, 1120, 1150);
+	give(0, 1200, a, OFF_CPU_SLEEPING, b);
+	interrupt(1250, b, 0, IRQ_WORK, 1150, 1190);
+	interrupt(1250, b, 0, IRQ_DEVICES, 1190, 1240);
+	timeline_stop(kit.timeline, 2000);
+	interrupt(2100, b, 0, IRQ_WORK, 1900, 2100);
+	interrupt(2300, b, 0, IRQ_WORK, 2200, 2300);
+	close_kit(2000, 0);
+	assert_marks("loom.node/proc.10/thread.20", "[12@1000 ]12@1050 [12@1120 ]12@1150 ");
+	assert_marks("loom.node/proc.10/thread.30", "[16@1201 ]16@1240 [12@1900 ]12@2000 ");
+	assert_int_equal(kit.counts.irq_marks, 4);
+	assert_int_equal(kit.counts.irqs_left_out, 2);
+}
+
 static void long_times_are_coarse(void **state)
 {
 	static const uint64_t ns[] = {0, 1, 0x7fffffff, 0x80000000, 3000000000, 1ull << 40};
@@ -165,6 +246,8 @@ int main(void)
 		TEST(the_event_after_a_run_has_its_interrupts),
 		TEST(a_run_that_the_window_cuts_has_its_share),
 		TEST(a_run_has_at_most_its_length),
+		TEST(long_handlers_are_nested_marks),
+		TEST(long_handlers_lie_in_the_window_and_in_runs),
 		TEST(long_times_are_coarse),
 		TEST(kinds_have_names),
 		TEST(a_cpu_has_the_handlers_of_its_window),

@@ -145,6 +145,10 @@ static const struct {
 	{"-a --why=1ms", "'1ms' is none of call, lock, none, prio, irq, io, stack, stack=kernel"},
 	{"-a --why=stack,1ms,2ms", "'2ms' is none of call, lock, none, prio, irq, io, stack, "
 				   "stack=kernel, stack=user, stack=both and no time"},
+	{"-a --why=irq,999ns", "--why irq,999ns: the shortest time of an interrupt is 1us"},
+	{"-a --why=irq,1us,2us", "'2us' is none of call, lock, none, prio, irq, io, stack, "
+				 "stack=kernel, stack=user, stack=both and no time"},
+	{"-a --why=irq,stack,99us", "--why irq,stack,99us: the shortest time is 100us"},
 	{"-a --why=stack,", "'' is none of call"},
 	{"-a --why=disk",
 	 "--why disk: 'disk' is none of call, lock, none, prio, irq, io, stack, stack=kernel"},

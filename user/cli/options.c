@@ -96,14 +96,16 @@ static int parse_events(const struct cli_option *option, const char *text, void 
 	return refuse(option, text, event_kinds_parse(text, to));
 }
 
-/* "call", "lock,stack", "stack=kernel,100us", "irq", "io": all but none include the call. */
+/* "call", "lock,stack", "stack=kernel,100us", "irq,5us", "io": all but none include the call. A
+ * time belongs to the stack or irq before it. */
 static int parse_why(const struct cli_option *option, const char *text, void *to)
 {
 	struct options *o = to;
+	uint64_t *limit = NULL;
 	unsigned parts = 0;
 
 	o->why = WHY_NONE;
-	o->stack_ns = 0;
+	o->stack_ns = o->irq_ns = 0;
 	o->irq = o->io = false;
 	o->priorities = false;
 	for (const char *at = text;; at++) {
@@ -111,6 +113,10 @@ static int parse_why(const struct cli_option *option, const char *text, void *to
 		char word[32];
 
 		snprintf(word, sizeof(word), "%.*s", (int)len, at);
+		if (!strncmp(word, "stack", strlen("stack")))
+			limit = &o->stack_ns;
+		if (!strcmp(word, "irq"))
+			limit = &o->irq_ns;
 		if (!strcmp(word, "stack") || !strcmp(word, "stack=kernel"))
 			parts = STACK_OF_KERNEL;
 		else if (!strcmp(word, "stack=user"))
@@ -128,11 +134,11 @@ static int parse_why(const struct cli_option *option, const char *text, void *to
 		else if (!strcmp(word, "call"))
 			o->why = o->why == WHY_LOCK ? WHY_LOCK : WHY_CALL;
 		else if (strcmp(word, "none") != 0 &&
-			 (!parts || o->stack_ns || units_parse_time(word, &o->stack_ns)))
+			 (!limit || *limit || units_parse_time(word, limit)))
 			return cli_refuse(option, text,
 					  "'%s' is none of call, lock, none, prio, irq, io, stack, "
 					  "stack=kernel, stack=user, stack=both%s",
-					  word, parts ? " and no time, as in 100us" : "");
+					  word, limit ? " and no time, as in 100us" : "");
 		at += len;
 		if (!*at)
 			break;
@@ -140,6 +146,10 @@ static int parse_why(const struct cli_option *option, const char *text, void *to
 	if (o->why == WHY_NONE && (parts || o->irq || o->io || o->priorities))
 		o->why = WHY_CALL;
 	o->stack_parts = parts;
+	if (o->irq && !o->irq_ns)
+		o->irq_ns = OPTIONS_IRQ_NS;
+	if (o->irq && o->irq_ns < OPTIONS_IRQ_MIN_NS)
+		return cli_refuse(option, text, "the shortest time of an interrupt is 1us");
 	if (!parts)
 		return 0;
 	if (!o->stack_ns)
@@ -488,7 +498,8 @@ static const struct cli_option table[] = {
 	 "call (default): record the system call in which a thread sleeps; lock: also the owner of the "
 	 "lock that it waits for; stack: also the kernel stack of sleeps of 1 ms or more, stack,100us of "
 	 "100 us or more, stack=both: of the program, too, stack=user: of it alone; lock,stack: both; irq: "
-	 "also the time that interrupts take from each run; io: also the block request of a sleep; prio: also priorities, and the CPUs on which a "
+	 "also the time that interrupts take from each run, and single ones of 10 us or more, irq,2us of 2 us "
+	 "or more; io: also the block request of a sleep; prio: also priorities, and the CPUs on which a "
 	 "thread may run; none: nothing",
 	 .choices = whys, .holds = why_fits,
 	 .rule = "call, lock, prio, stack, irq and io need --mode full and switch among --events; io also "

@@ -29,6 +29,8 @@
 #define OPTIONS_INTERVAL_MIN_NS 10000000u
 #define OPTIONS_STACK_NS	1000000u
 #define OPTIONS_STACK_MIN_NS	100000u
+#define OPTIONS_IRQ_NS		10000u
+#define OPTIONS_IRQ_MIN_NS	1000u
 
 /* How probes of many sites are attached (user/probes/attach.h). */
 enum attach_kind { ATTACH_BEST, ATTACH_SESSION, ATTACH_MULTI, ATTACH_PERF };
@@ -119,6 +121,7 @@ struct options {
 	uint64_t keep;		    /* --keep; 0: all */
 	enum why why;		    /* --why */
 	bool irq;		    /* the time of interrupt handlers (--why=irq) */
+	uint64_t irq_ns;	    /* single ones of this length or longer are recorded, too */
 	bool io;		    /* requests of I/O sleeps (--why=io) */
 	unsigned stack_parts;	    /* STACK_OF_*: what they have */
 	uint64_t stack_ns;	    /* stacks of sleeps of this length or longer; 0: none */

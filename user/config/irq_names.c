@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bpf/why/irq.h"
+#include "bpf/state.h"
 #include "trace/base/text.h"
 #include "user/config/irq_names.h"
 #include "user/config/window_edge.h"

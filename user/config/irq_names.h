@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * irq_names: the kinds of interrupt handlers (bpf/why/irq.h) in words.
+ * irq_names: the kinds of interrupt handlers (bpf/state.h) in words.
  *
  * In: a kind, and `proc`/interrupts for the names of devices; out: "softirq NET_RX", "local timer",
  * "irq 24 virtio0-input.0". A line that the file does not have is "irq 24". Specification:

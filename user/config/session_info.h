@@ -70,6 +70,8 @@ struct session_info {
 	bool calls;		 /* sleeps have their system calls (--why=call) */
 	bool locks;		 /* and the owners of locks (--why=lock) */
 	bool irq;		 /* runs have the time that interrupts took (--why=irq) */
+	uint64_t irq_ns;	 /* and single ones of this length or longer have marks; 0: none */
+	const char *irq_names;	 /* for irq_name(), the same for all streams; NULL: not known */
 	bool io;		 /* I/O sleeps have their request (--why=io) */
 	const struct counters *counters; /* of each run (--counters); NULL: none */
 	const struct perf_events
@@ -97,6 +99,7 @@ struct session_info {
 	bool stats;		  /* stats.json will be beside the streams */
 	uint64_t lost;		  /* all events lost; SESSION_UNKNOWN until the end */
 	uint64_t stacks_left_out; /* more than the limits, or without space; or SESSION_UNKNOWN */
+	uint64_t irqs_left_out;	  /* long interrupts, without space; or SESSION_UNKNOWN */
 };
 
 #endif

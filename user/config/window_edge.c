@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bpf/why/irq.h"
+#include "bpf/state.h"
 #include "user/config/window_edge.h"
 #include "user/host/clock.h"
 #include "user/host/read_file.h"

@@ -29,7 +29,7 @@ struct window_edge {
 			       STEAL_UNKNOWN; NULL: not known */
 	unsigned ncpus;
 	struct irq_sum *irqs; /* of interrupt handlers since the programs were attached: IRQ_KINDS
-				 of each CPU (bpf/why/irq.h); NULL: not recorded */
+				 of each CPU (bpf/state.h); NULL: not recorded */
 };
 
 /* From now on each edge has the sums of interrupt handlers on these CPUs, by kernel number; NULL:

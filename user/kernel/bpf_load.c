@@ -23,7 +23,7 @@
 #include "user/kernel/bpf_select.h"
 #include "user/kernel/rings.h"
 #include "user/host/topology.h"
-#include "bpf/why/irq.h"
+#include "bpf/state.h"
 #include "bpf/ovni.skel.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
@@ -108,6 +108,7 @@ static int set_constants(struct bpf_load *bpf, const struct options *options)
 		.calls = bpf->calls,
 		.locks = bpf->locks,
 		.stack_ns = bpf->stack_ns,
+		.irq_ns = bpf->irq && !options->kernel_model ? options->irq_ns : 0,
 		.priority_words = bpf->priority_words,
 		.stack_parts = bpf->stack_parts,
 		.hidden_pid = options->self ? 0 : (__u32)getpid(),

@@ -7,6 +7,7 @@
 #include "user/kernel/event_counts.h"
 #include "user/kernel/bpf_load.h"
 #include "user/kernel/rings.h"
+#include "bpf/state.h"
 #include "trace/base/log.h"
 
 static const struct ring *ring_of(const struct rings *rings, unsigned cpu)
@@ -126,9 +127,13 @@ struct event_counts_mark *event_counts_mark(const struct event_counts *counts,
 	if (!mark || moment == COUNTS_OPENED)
 		return mark;
 	mark->missed = bpf_load_missed(counts->bpf);
-	for (unsigned cpu = 0; cpu < counts->bpf->npossible; cpu++)
+	for (unsigned cpu = 0; cpu < counts->bpf->npossible; cpu++) {
 		mark->stacks_left_out +=
 			__atomic_load_n(&counts->bpf->cpus[cpu].stacks_left_out, __ATOMIC_RELAXED);
+		if (counts->bpf->irqs)
+			mark->irqs_left_out +=
+				__atomic_load_n(&counts->bpf->irqs[cpu].left_out, __ATOMIC_RELAXED);
+	}
 	for (unsigned cpu = 0; cpu < counts->bpf->npossible; cpu++)
 		count(counts, cpu, ring_of(counts->rings, cpu), moment == COUNTS_CUT,
 		      &mark->cpus[cpu]);
@@ -246,6 +251,7 @@ int event_counts_between(const struct event_counts *counts, const struct event_c
 	}
 	table->lost += to->missed - from->missed;
 	table->stacks_left_out = to->stacks_left_out - from->stacks_left_out;
+	table->irqs_left_out = to->irqs_left_out - from->irqs_left_out;
 	if (table->ncpus) /* the kernel does not count them by CPU */
 		table->cpus[0].missed = to->missed - from->missed;
 	return 0;

@@ -54,6 +54,7 @@ int event_counts_close(struct event_counts *counts, bool cut) __attribute__((war
 struct event_counts_mark {
 	uint64_t missed;
 	uint64_t stacks_left_out; /* of long sleeps, without a record of their stack */
+	uint64_t irqs_left_out;	  /* long interrupt handlers without a record */
 	struct counts_of_cpu {
 		struct event_count kinds[EVENT_KINDS];
 		uint64_t unreported[EVENT_KINDS]; /* of `full`: no RECORD_LOST has reported them */
@@ -81,7 +82,7 @@ struct event_counts_table {
 	struct cpu_event_counts *cpus; /* ncpus of them, for free() */
 	size_t ncpus;
 	uint64_t lost; /* of all, the missed runs included */
-	uint64_t stacks_left_out;
+	uint64_t stacks_left_out, irqs_left_out;
 };
 
 /*

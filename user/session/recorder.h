@@ -65,6 +65,7 @@ struct recorder {
 	struct bpf_load bpf;
 	struct rings *rings;
 	struct kernel_symbols *symbols;		 /* for stacks; NULL: none */
+	char *irq_names;			 /* for long interrupts; NULL: none */
 	struct user_stack_ring *user_stack_ring; /* NULL: no stacks of user code */
 	struct user_stacks *user_stacks;
 	struct output_dir output;

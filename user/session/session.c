@@ -521,6 +521,7 @@ static void close_all(struct recorder *r)
 	user_stack_ring_close(r->user_stack_ring);
 	bpf_load_close(&r->bpf);
 	kernel_symbols_free(r->symbols);
+	free(r->irq_names);
 	probes_close(&r->probes);
 	free(r->trigger_sites);
 	target_close(&r->target);

@@ -14,6 +14,7 @@
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 #include "trace/ovni/stats_file.h"
+#include "user/config/irq_names.h"
 #include "user/control/control.h"
 #include "user/host/clock.h"
 #include "user/host/kernel_symbols.h"
@@ -143,6 +144,8 @@ enum status recorder_prepare(struct recorder *r)
 		return STATUS_FAILED;
 	if (r->bpf.stack_parts & STACK_OF_KERNEL)
 		read_symbols(r);
+	if (r->bpf.irq)
+		r->irq_names = irq_names_read("/proc");
 	if (r->bpf.stack_parts & STACK_OF_USER) {
 		r->user_stack_ring = user_stack_ring_open(&r->bpf);
 		if (!r->user_stack_ring)
@@ -303,6 +306,8 @@ static int open_sink(struct recorder *r)
 		.calls = r->bpf.calls,
 		.locks = r->bpf.locks,
 		.irq = r->bpf.irq && !o->kernel_model,
+		.irq_ns = r->bpf.irq && !o->kernel_model ? o->irq_ns : 0,
+		.irq_names = r->irq_names,
 		.io = r->bpf.io,
 		.priorities = r->bpf.priority_words > 0,
 		.counters = r->bpf.perf_events ? &o->counters : NULL,

@@ -184,6 +184,7 @@ int segment_finish(struct segment *segment, const struct event_counts *counts,
 	segment->info.ncpus = table.ncpus;
 	segment->info.lost = unknown ? SESSION_UNKNOWN : table.lost;
 	segment->info.stacks_left_out = unknown ? SESSION_UNKNOWN : table.stacks_left_out;
+	segment->info.irqs_left_out = unknown ? SESSION_UNKNOWN : table.irqs_left_out;
 	failed = timeline_close(segment->timeline);
 	err = err ? err : failed;
 	failed = writer_sync(segment->writer); /* the metadata refers to the table until here */

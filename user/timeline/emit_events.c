@@ -188,6 +188,72 @@ void emit_irqs(struct timeline *tl, const struct record_interrupts *r)
 	task->irq_ns += ns < to - from ? ns : to - from;
 }
 
+static int put_interrupt(struct timeline *tl, struct task *task, uint32_t mcv, uint64_t clock,
+			 const struct record_interrupt *r)
+{
+	uint16_t kind = r->head.why;
+
+	if (!(task->thread->irqs[kind / 64] & 1ull << kind % 64)) {
+		task->thread->irqs[kind / 64] |= 1ull << kind % 64;
+		task->thread->ndeclared++;
+	}
+	return emit_mark(tl, task, mcv, clock < tl->t1 ? clock : tl->t1, MARK_INTERRUPT, kind + 1);
+}
+
+/* Sorts the handlers by their begin: one that was interrupted comes before those in it. */
+static void sort_nested(struct record_interrupt *list, unsigned n)
+{
+	for (unsigned i = 1; i < n; i++) {
+		struct record_interrupt r = list[i];
+		unsigned at = i;
+
+		for (; at && list[at - 1].begin >= r.begin; at--)
+			list[at] = list[at - 1];
+		list[at] = r;
+	}
+}
+
+int emit_interrupt(struct timeline *tl, struct cpu *cpu, const struct record_interrupt *r)
+{
+	struct task *task = threads_task(tl->threads, r->head.id);
+	struct record_interrupt *list = cpu->nested;
+	unsigned n = cpu->nnested, open[IRQ_KEPT], nopen = 0;
+	int err = 0;
+
+	if (r->head.why >= IRQ_KINDS || n == IRQ_KEPT) {
+		tl->counts.irqs_left_out++;
+		return 0;
+	}
+	list[cpu->nnested++] = *r;
+	if (r->head.flags)
+		return 0;
+	cpu->nnested = 0;
+	if (!task || !task->id || !task->thread || task->state != THREAD_STATE_RUNNING)
+		return 0;
+	sort_nested(list, ++n);
+	for (unsigned i = 0; i < n && !err; i++) {
+		if (list[i].begin >= tl->t1 || list[i].end <= tl->options.t0)
+			continue;
+		/* before the task's last event: it came while that was recorded */
+		if (list[i].begin < r->begin || list[i].end <= task->last) {
+			tl->counts.irqs_left_out++;
+			continue;
+		}
+		while (nopen && list[open[nopen - 1]].end <= list[i].begin && !err) {
+			nopen--;
+			err = put_interrupt(tl, task, MARK_POP, list[open[nopen]].end,
+					    &list[open[nopen]]);
+		}
+		open[nopen++] = i;
+		if (!err)
+			err = put_interrupt(tl, task, MARK_PUSH, list[i].begin, &list[i]);
+		tl->counts.irq_marks += !err;
+	}
+	while (nopen-- && !err)
+		err = put_interrupt(tl, task, MARK_POP, list[open[nopen]].end, &list[open[nopen]]);
+	return err;
+}
+
 int emit_counters(struct timeline *tl, const struct record_counters *r)
 {
 	const struct counters *counters = tl->threads->session.info->counters;

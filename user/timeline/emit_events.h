@@ -34,6 +34,9 @@ struct cpu {
 	uint64_t open_gap;	 /* clock since which the use is unknown at t1; 0: it is not */
 	bool settled;		 /* as TASK_SETTLED */
 	struct timeline_cpu counts;
+	struct record_interrupt
+		nested[IRQ_KEPT]; /* the long handlers that have interrupted the one */
+	unsigned nnested;	  /* that runs now, in the order of their ends */
 };
 
 struct timeline {
@@ -276,6 +279,10 @@ int emit_close(struct timeline *tl, struct task *task, uint64_t clock);
  * follows the run. A run has at most its length. Specification: event-mapping.md, "The time of
  * interrupts". */
 void emit_irqs(struct timeline *tl, const struct record_interrupts *r);
+
+/* A long interrupt handler becomes two marks, as soon as the outermost one has ended. Those that do
+ * not fit in between the other events of the task are counted. 0 or -errno. */
+int emit_interrupt(struct timeline *tl, struct cpu *cpu, const struct record_interrupt *r);
 
 /* The perf events of the present run of a task, in the window or after it: a VWC at once. Of a run
  * that the window cuts, the share by time. Specification: event-mapping.md "The perf events of a

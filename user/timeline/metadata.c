@@ -115,6 +115,24 @@ static void put_priority_type(struct json *ovni, const struct description *d, in
 	}
 }
 
+static void put_irqs(struct json *ovni, const struct description *d)
+{
+	struct json *labels = NULL;
+	char key[16], *name;
+
+	for (unsigned kind = 0; kind < IRQ_KINDS; kind++) {
+		if (!(d->irqs[kind / 64] & 1ull << kind % 64))
+			continue;
+		if (!labels)
+			labels = json_put_object(
+				put_mark_type(ovni, MARK_INTERRUPT, "Interrupt", false), "labels");
+		snprintf(key, sizeof(key), "%u", kind + 1);
+		name = irq_name(kind, d->irq_names);
+		json_add_string(labels, key, name ? name : "?");
+		free(name);
+	}
+}
+
 static void put_priorities(struct json *ovni, const struct description *d)
 {
 	put_priority_type(ovni, d, MARK_PRIORITY, MARK_PRIORITY_TITLE, d->priorities->priorities,
@@ -159,6 +177,7 @@ static void put_ovni(struct json *doc, const struct description *d)
 		put_mark_type(ovni, MARK_LOST, "Events lost", false);
 	if (d->priorities)
 		put_priorities(ovni, d);
+	put_irqs(ovni, d);
 	if (d->declared)
 		put_declared(ovni, d);
 	if (d->finished)
@@ -438,6 +457,20 @@ static void put_stacks(struct json *session, const struct session *s)
 		json_put_u64(stacks, "left_out", s->info->stacks_left_out);
 }
 
+/* The long interrupts; how many only at the end. */
+static void put_long_irqs(struct json *session, const struct session *s)
+{
+	struct json *irqs = json_put_object(session, "interrupts");
+	uint64_t without_space = s->info->irqs_left_out;
+
+	json_put_u64(irqs, "limit_ns", s->info->irq_ns);
+	if (!s->closed)
+		return;
+	json_put_u64(irqs, "marks", s->counts.irq_marks);
+	if (without_space != SESSION_UNKNOWN)
+		json_put_u64(irqs, "left_out", without_space + s->counts.irqs_left_out);
+}
+
 static void put_session(struct json *bpf, const struct session *s)
 {
 	const struct session_info *info = s->info;
@@ -466,6 +499,8 @@ static void put_session(struct json *bpf, const struct session *s)
 	put_true(session, "calls", info->calls);
 	put_true(session, "locks", info->locks);
 	put_true(session, "irq", info->irq);
+	if (info->irq_ns)
+		put_long_irqs(session, s);
 	put_true(session, "io", info->io);
 	if (info->io && info->proc)
 		put_devices(session, info->proc);

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "bpf/record.h"
+#include "bpf/state.h"
 #include "trace/catalog/priorities.h"
 #include "user/host/cpu_sets.h"
 #include "user/timeline/timeline.h"
@@ -33,7 +34,8 @@ struct process_info;
 
 #define DESCRIBE_RENAMES_MAX 64 /* changes of a name that are kept; the rest is counted */
 
-#define MARK_LOST 92 /* type of the mark "Events lost" */
+#define MARK_LOST      92 /* types of marks: "Events lost", */
+#define MARK_INTERRUPT 91 /* and "Interrupt", whose values are enum irq_kind + 1 */
 
 struct rename {
 	uint64_t clock; /* from here on it is called */
@@ -83,6 +85,8 @@ struct description {
 	const struct priority_marks *priorities; /* NULL: none */
 	const struct counters *counters;	 /* NULL: none */
 	const struct cpu_sets *cpu_sets;	 /* with priorities */
+	uint64_t irqs[IRQ_KINDS / 64];		 /* kinds that the stream has marks of: bits */
+	const char *irq_names;			 /* for irq_name(); NULL: not known */
 
 	/* The first stream of a process, else NULL. */
 	const unsigned *cpus; /* kernel numbers by index, ncpus of them */

@@ -313,6 +313,8 @@ static struct meta *meta_new(struct threads *threads, struct thread *thread, boo
 		meta->d.priorities = &meta->priorities;
 		meta->d.cpu_sets = &threads->cpu_sets;
 	}
+	memcpy(meta->d.irqs, thread->irqs, sizeof(thread->irqs));
+	meta->d.irq_names = threads->session.info->irq_names;
 	if (!thread->declared)
 		return meta;
 	meta->d.declared = meta->declared = copy_declared(thread, threads->actions);

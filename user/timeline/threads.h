@@ -139,6 +139,7 @@ struct thread {
 	struct fd_names *fds;		   /* of the descriptors on which it sleeps; NULL: none */
 	struct lock_names *locks;	   /* of the futexes */
 	struct priority_marks *priorities; /* that it has; NULL: none */
+	uint64_t irqs[IRQ_KINDS / 64];	   /* kinds of long interrupts that it has: bits */
 	uint64_t *declared; /* bits, by struct declaration: declared by the stream; or NULL, */
 	uint32_t ndeclared, declared_written; /* how many, and how many are in stream.json */
 	bool exited;

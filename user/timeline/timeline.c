@@ -576,6 +576,8 @@ static int in_window(struct timeline *tl, struct cpu *cpu, const struct record_h
 	case RECORD_INTERRUPTS:
 		emit_irqs(tl, (const struct record_interrupts *)head);
 		return 0;
+	case RECORD_INTERRUPT:
+		return emit_interrupt(tl, cpu, (const struct record_interrupt *)head);
 	case RECORD_COUNTERS:
 		return emit_counters(tl, (const struct record_counters *)head);
 	case RECORD_PRIORITY:
@@ -674,6 +676,8 @@ static int after_window(struct timeline *tl, struct cpu *cpu, const struct recor
 		handle_io(tl, (const struct record_io *)head);
 	if (head->kind == RECORD_INTERRUPTS)
 		emit_irqs(tl, (const struct record_interrupts *)head);
+	if (head->kind == RECORD_INTERRUPT)
+		return emit_interrupt(tl, cpu, (const struct record_interrupt *)head);
 	if (head->kind == RECORD_COUNTERS)
 		return emit_counters(tl, (const struct record_counters *)head);
 	if (head->kind == RECORD_LOST && !cpu->settled)
