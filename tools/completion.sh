@@ -30,9 +30,21 @@ helps() {
 	done
 }
 
+# The names that values of options have beside those in --help.
+top=$(dirname "$0")/..
+apis=$(basename -a -s .json "$top"/user/apis/*.json | paste -sd '|')
+counters=$(sed -n 's/^\t{"\([A-Za-z0-9-]*\)", .*, PERF_TYPE_.*/\1/p' "$top/user/config/perf_events.c" | paste -sd '|')
+
 # One line for each command and option: NAME|command|COMMAND and NAME|option|-x|--long|ARGUMENT|HELP.
+# An ARGUMENT with a comma in front is a list.
 table() {
-	awk '
+	awk -v apis="$apis" -v counters="$counters" '
+	function values() {
+		if (left == "--api") return apis
+		if (left == "--counters") return "," counters
+		if (left == "--events") return ",switch|wake|fork|exec|exit|rename|probe"
+		return (left == "--why" ? "," : "") argument
+	}
 	function flush() { if (row != "") print row "|" help; row = "" }
 	/^@ / { flush(); name = substr($0, 3); examples = list = 0; next }
 	/^Examples:/ { flush(); examples = 1 }
@@ -47,6 +59,7 @@ table() {
 		letter = ""; argument = ""
 		if (left ~ /^-., /) { letter = substr(left, 1, 2); left = substr(left, 5) }
 		if (i = index(left, "=")) { argument = substr(left, i + 1); left = substr(left, 1, i - 1) }
+		if (name == "ovni-bpf") argument = values()
 		gsub(/\|/, " ", argument)
 		row = name "|option|" letter "|" left "|" argument
 		next
@@ -67,7 +80,7 @@ BASH
 	$2 == "option" {
 		options[$1] = options[$1] " " $4 ($5 == "" ? "" : "=")
 		if ($3 != "") options[$1] = options[$1] " " $3
-		if ($5 ~ /^[a-z]/) {
+		if ($5 ~ /^,?[a-z]/) {
 			values[$1 " " $4] = $5
 			if ($3 != "") values[$1 " " $3] = $5
 		} else if ($5 != "") {
@@ -107,6 +120,24 @@ _ovni_sessions() {
 	"${COMP_WORDS[0]/#\~\//$HOME/}" session list 2>/dev/null | awk 'NR > 1 { print $1 }'
 }
 
+# The values of a list, as in --why=lock,stack=both. bash splits words at '=', too, and replaces the
+# last one alone.
+_ovni_list() { # VALUES, each with a blank in front
+	local i=$COMP_CWORD text=${COMP_WORDS[COMP_CWORD]} before name names='' reply
+	while ((i > 1)) && [[ ${COMP_WORDS[i]} == = || ${COMP_WORDS[i - 1]} == = ]]; do
+		i=$((i - 1)) text=${COMP_WORDS[i]}$text
+	done
+	[[ $text != -* ]] || text=${text#*=}
+	before=${text%"${text##*,}"}
+	for name in $1; do
+		[[ ,$before == *",$name,"* ]] || names+=" $before$name"
+		[ "$name" != stack ] || names+=" ${before}stack=both ${before}stack=user"
+	done
+	mapfile -t COMPREPLY < <(compgen -W "$names" -- "$text")
+	[[ $text != *=* ]] || COMPREPLY=("${COMPREPLY[@]#"${text%=*}="}")
+	compopt -o nospace # more may follow a comma
+}
+
 _ovni() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} name values binary='' i
 	name=$(_ovni_name)
@@ -127,6 +158,7 @@ _ovni() {
 	elif [ "$prev" = = ]; then
 		prev=${COMP_WORDS[COMP_CWORD - 2]}
 	fi
+	[[ $prev != stack && $prev != *,stack ]] || prev=--why
 	values=${_ovni_values["$name $prev"]-}
 	if [ "$values" = "<pid>" ]; then
 		mapfile -t COMPREPLY < <(cd /proc && compgen -W "$(echo [0-9]*)" -- "$cur")
@@ -137,6 +169,8 @@ _ovni() {
 		compopt +o default -o nospace # more functions may follow a comma
 	elif [ "$values" = "<file>" ] || [ "$values" = "<function>" ]; then
 		: # the default: files
+	elif [[ $values == ,* ]]; then
+		_ovni_list "${values#,}"
 	elif [ -n "$values" ]; then
 		mapfile -t COMPREPLY < <(compgen -W "$values" -- "$cur")
 	elif [[ $cur == -* ]]; then
@@ -178,6 +212,12 @@ ZSH
 		argument = tolower($5); gsub(/[^a-z]/, " ", argument)
 		action = $5 == "" ? "" : ":" argument ":_files"
 		if ($5 ~ /^[a-z]/) action = ":value:(" $5 ")"
+		if ($5 ~ /^,/) {
+			action = " " substr($5, 2) " "
+			sub(/ stack /, " \"stack\\:form\\:(both user)\" ", action)
+			action = ":value:_values -s , value" action
+		}
+		if ($4 == "--api") action = ":API:_alternative \"names\\:API\\:(" $5 ")\" \"files\\:file\\:_files\""
 		if ($5 == "PID[,PID]") action = ":pid:_pids"
 		if ($5 ~ /^BIN(:FUNC|\[)/) action = ":binary\\:function:_ovni_functions"
 		spec = $4 ($5 == "" ? "" : "=") "[" help "]" action

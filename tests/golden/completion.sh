@@ -25,6 +25,15 @@ offers '--duration=' ovni-bpf --dur
 offers '--sample= --sample-seed= --sample-calls=' ovni-bpf -a --sam
 offers 'off summary full' ovni-bpf --mode = ''
 offers 'summary' ovni-bpf --mode su
+offers 'mpi-messages mpi nosv openmp pthread' ovni-bpf --api ''
+offers 'page-faults' ovni-bpf --counters page
+offers 'cycles,instructions' ovni-bpf --counters = cycles,ins
+offers 'lock,prio' ovni-bpf --why = lock,p
+offers 'io,irq' ovni-bpf --why io,i # io is there
+offers 'stack stack=both stack=user' ovni-bpf --why = st
+offers 'user' ovni-bpf --why = lock,stack = u
+offers 'both user' ovni-bpf --why lock,stack =
+offers 'fork,exec fork,exit' ovni-bpf --events fork,ex
 offers 'session doctor' ovni-bpf ''
 offers 'start run status save stop list' ovni-bpf session ''
 offers 'start status stop' ovni-bpf session st

@@ -25,6 +25,19 @@ for shell in bash zsh; do
 		ovni-bpf session sta|start|doctor
 		ovni-bpf session status complete-|$name|
 		ovni-bpf --perfe|--perfetto|
+		ovni-bpf --counters=task-clock,page-f|task-clock,page-faults|
+		ovni-bpf --counters minor|minor-faults|
+		ovni-bpf --why=lock,sta|stack|
+		ovni-bpf --why=lock,stack=bo|stack=both|
+		ovni-bpf --why io,pri|io,prio|
+		ovni-bpf --why=|irq|cycles
+		ovni-bpf --events=switch,wa|switch,wake|
+		ovni-bpf --api mpi-m|mpi-messages|
+		ovni-bpf --trig|--trigger|
+		ovni-bpf session start x --on-t|--on-trigger|
+		ovni-bpf session sa|save|
+		ovni-report eff|efficiency|
+		ovni-report perf --func|--functions|
 		ovni-bpf doctor --js|--json|--rotate
 	E
 	timeout 500 python3 "$S/tests/live/completion.py" $shell "$B/completion.$shell" "$B/bin" <lines || failed=1
