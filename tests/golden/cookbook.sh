@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# docs/cookbook.md: each command in it is understood. ovni-report runs on a small trace; the options of
-# ovni-bpf are in its help, and the API files exist. Each finding that is shown has words of the program.
+# The cookbook, the tutorial and the FAQ: each command in them is understood. ovni-report runs on a small trace; the options of
+# ovni-bpf are in its help, and the API files exist. Each finding that the cookbook shows has words of the program.
 set -eu
 python3 "$S/tests/golden/tools_make.py" "$T/ovni" <<'END'
-thread n 1 1 bpf.name="a" bpf.session.io=true bpf.counters=true nosv.hwc={"0":{"name":"major-faults"}} ovni.require={"ovni":"1.1.0","nosv":"2.6.0"}
+thread n 1 1 bpf.name="gzip" bpf.session.io=true bpf.counters=true nosv.hwc={"0":{"name":"major-faults"}} ovni.require={"ovni":"1.1.0","nosv":"2.6.0"}
 0 OHx i32:0 i32:-1 u64:0
 1000000000 OHe
 END
+ln -s ovni "$T/first" && ln -s ovni "$T/alone"
 "$B/bin/ovni-bpf" --help >"$T/help"
 cd "$T"
 python3 - <<'END'
@@ -17,8 +18,9 @@ S, B = os.environ["S"], os.environ["B"]
 text = open(S + "/docs/cookbook.md").read()
 help = open("help").read()
 wrong, reports, recorders = [], 0, 0
-commands = re.findall(r"^(?:    |  )(?:sudo )?(ovni-(?:bpf|report).*)$", text, re.M)
-commands += re.findall(r"`(?:sudo )?(ovni-(?:bpf|report) [^`]*)`", text)
+pages = text + "".join(open(S + name).read() for name in ("/docs/tutorial.md", "/docs/faq.md"))
+commands = re.findall(r"^(?:    |  )(?:sudo )?(ovni-(?:bpf|report).*)$", pages, re.M)
+commands += re.findall(r"`(?:sudo |srun )?(ovni-(?:bpf|report) [^`]*)`", pages)
 for command in commands:
     for part in re.split(r"\s+or: (?:sudo )?", command):
         words = shlex.split(part)
@@ -37,7 +39,7 @@ for command in commands:
                 wrong.append("%s: no option %s" % (part, word))
             if word == "--api" and not os.path.exists("%s/user/apis/%s.json" % (S, options[i + 1])):
                 wrong.append("%s: no API file %s" % (part, options[i + 1]))
-if reports < 20 or recorders < 12:
+if reports < 28 or recorders < 22:
     wrong.append("only %d commands of ovni-report and %d of ovni-bpf found" % (reports, recorders))
 # The words of each sample, without its numbers and names, stand in the program.
 source = " ".join(re.findall(r'"((?:[^"\\]|\\.)*)"', open(S + "/tools/findings/finding_text.c").read()))

@@ -7,7 +7,7 @@ set -eu
 cd "$S/docs/man"
 
 for page in *.[1-8]; do
-	for section in NAME DESCRIPTION 'SEE ALSO'; do
+	for section in NAME DESCRIPTION EXAMPLES 'SEE ALSO'; do
 		grep -qx "\.Sh $section" "$page" || { echo "$page: no section $section"; exit 1; }
 	done
 done
@@ -104,10 +104,19 @@ while read -r line; do
 done < <(examples "$S/docs/man/ovni-bpf.8" ovni-bpf)
 [ $n -ge 4 ] || { echo "ovni-bpf.8: only $n examples"; exit 1; }
 
-# Each key of the metadata of a real recording is in ovni-trace(5).
+# The examples of the pages of formats, on a real recording.
 status=0
-"$B/bin/ovni-bpf" -q -a -d 100ms -o recorded 2>out || status=$?
+"$B/bin/ovni-bpf" -q -a -d 100ms -o ovni 2>out || status=$?
 [ $status = 0 ] || [ $status = 3 ] || { echo "the recording ends with $status:"; cat out; exit 1; }
+n=0
+while read -r line; do
+	PATH=$B/bin:$PATH bash -c "$line" >said 2>out || status=$?
+	[ -s said ] && { [ $status = 0 ] || [ $status = 3 ]; } || { echo "fails with $status: $line"; cat out; exit 1; }
+	n=$((n + 1))
+done < <(sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE/s/^\.Dl \$ //p' "$S/docs/man/ovni-stats.5" "$S/docs/man/ovni-trace.5")
+[ $n = 5 ] || { echo "$n examples of the pages of formats, not 5"; exit 1; }
+
+# Each key of the metadata of a real recording is in ovni-trace(5).
 python3 - "$S/docs/man/ovni-trace.5" <<'PYTHON'
 import glob, json, re, sys
 
@@ -125,7 +134,7 @@ def walk(node):
             walk({} if key == "names" else value)
 
 
-for path in glob.glob("recorded/**/stream.json", recursive=True):
+for path in glob.glob("ovni/**/stream.json", recursive=True):
     walk(json.load(open(path, encoding="utf-8")))
 missing = sorted(key for key in seen if key not in words and not key.isdigit())
 if len(seen) < 30 or missing:
