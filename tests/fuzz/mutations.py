@@ -55,6 +55,7 @@ PROGRAMS = {
     "old": "convert -o OUT IN; convert -d -m -o OUT IN",
     "stats": "check FILE; report counters FILE; report counters --json FILE; check --repair -o OUT.stats.json FILE",
     "pallas": """print IN; print -T --memory 1M IN; print --tsv IN; print --attributes IN; info --definitions IN
+print --from +5ns --region f* IN; print --tsv --thread 0 --from 100 --to 1150 IN; stats --from +20ns --to +90ns IN; stats --from 1120 IN
 info --grammar IN; stats IN; stats --tsv IN; stats --loops IN; stats --sequences IN; check IN; import IN OUT""",
     "loom": """check IN; check --json --all IN; check --chain --style edge IN; check --style span IN; dump IN
 dump --layout natural48 IN; dump --apply-ids IN; dump --sample 1/3 --kinds fire,route --nodes 1,0:2 IN; stats IN

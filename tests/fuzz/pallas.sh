@@ -23,7 +23,8 @@ program, top, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
 sources = sorted(glob.glob(top + "/sources/*"))
 commands = [["print"], ["print", "-T", "--memory", "1M"], ["print", "--tsv"], ["print", "--attributes"],
             ["info", "--definitions"], ["info", "--grammar"], ["stats"], ["stats", "--tsv"],
-            ["stats", "--loops"], ["stats", "--sequences"], ["check"], ["import"]]
+            ["stats", "--loops"], ["stats", "--sequences"], ["check"], ["import"],
+            ["print", "--from", "+100ns", "--to", "+2us", "--region", "*"], ["stats", "--from", "1150"], ["stats", "--thread", "0", "--to", "+5us"]]
 words = [b"\0" * 8, b"\xff" * 8, b"\xff" * 4, b"\xfc\xff\xff\xff", (1 << 32).to_bytes(8, "little"),
          (1 << 61).to_bytes(8, "little"), (1 << 63).to_bytes(8, "little"), b"\1\0\0\0\0\0\0\0",
          b"\2\0\0\0", b"\3\0\0\0", b"\x80", b"\x7f", b"\x28\xb5\x2f\xfd"]

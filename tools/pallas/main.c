@@ -28,6 +28,37 @@
 		"tsv", 0, NULL, cli_flag, TO(tsv), "print tab-separated values, in nanoseconds"    \
 	}
 
+#define SELECTION                                                                                  \
+	{"thread",                                                                                 \
+	 0,                                                                                        \
+	 "THREAD",                                                                                 \
+	 cli_text,                                                                                 \
+	 TO(selection.thread),                                                                     \
+	 "only threads with this id or name ('work*')"},                                           \
+		{"region",                                                                         \
+		 0,                                                                                \
+		 "NAME",                                                                           \
+		 cli_text,                                                                         \
+		 TO(selection.region),                                                             \
+		 "only calls of regions with this name ('MPI_*')"},                                \
+		{"from",                                                                           \
+		 0,                                                                                \
+		 "TIME",                                                                           \
+		 moment_option,                                                                    \
+		 TO(selection.from),                                                               \
+		 "only from this time on, in ns; +TIME counts from the first event and takes ns, " \
+		 "us, ms, s"},                                                                     \
+	{                                                                                          \
+		"to", 0, "TIME", moment_option, TO(selection.to), "only up to this time, included" \
+	}
+
+static bool has_no_part(const void *settings)
+{
+	const struct pallas_options *o = settings;
+
+	return !o->selection.from.given && !o->selection.to.given && !o->selection.region;
+}
+
 static int parse_level(const struct cli_option *option, const char *text, void *to)
 {
 	uint64_t level;
@@ -47,7 +78,9 @@ static int parse_level(const struct cli_option *option, const char *text, void *
 static const struct cli_option print_options[] = {
 	{"threads", 'T', NULL, cli_flag, TO(threads), "one thread after the other"},
 	TSV,
-	{"attributes", 0, NULL, cli_flag, TO(attributes), "also print the attributes of events"},
+	{"attributes", 0, NULL, cli_flag, TO(attributes), "also print the attributes of events",
+	 .holds = has_no_part, .rule = "does not take --region, --from or --to"},
+	SELECTION,
 	MEMORY,
 	{0},
 };
@@ -62,9 +95,13 @@ static const struct cli_option info_options[] = {
 };
 
 static const struct cli_option stats_options[] = {
-	{"loops", 0, NULL, cli_flag, TO(loops), "loops: how often they repeat, how regularly"},
-	{"sequences", 0, NULL, cli_flag, TO(sequences), "every sequence of the grammar"},
-	TSV,
+	{"loops", 0, NULL, cli_flag, TO(loops), "loops: how often they repeat, how regularly",
+	 .holds = has_no_part, .rule = "does not take --region, --from or --to"},
+	{"sequences", 0, NULL, cli_flag, TO(sequences), "every sequence of the grammar",
+	 .holds = has_no_part, .rule = "does not take --region, --from or --to"},
+	{"tsv", 0, NULL, cli_flag, TO(tsv), "print tab-separated values, in nanoseconds",
+	 .holds = has_no_part, .rule = "does not take --region, --from or --to"},
+	SELECTION,
 	MEMORY,
 	{0},
 };
@@ -147,6 +184,9 @@ static const struct cli_program program = {
 		 "  # events as text\n"
 		 "  ovni-pallas print trace/main.pallas | less\n"
 		 "\n"
+		 "  # two milliseconds of the threads of a pool, without reading the others\n"
+		 "  ovni-pallas print --thread 'pool*' --from +1s --to +1002ms trace\n"
+		 "\n"
 		 "  # the events, sequences and loops of every thread\n"
 		 "  ovni-pallas info --grammar trace\n"
 		 "\n"
@@ -154,6 +194,16 @@ static const struct cli_program program = {
 		 "  ovni-pallas export --calls ovni archive\n"
 		 "  ovni-pallas stats --loops archive",
 };
+
+/* True if all threads that were to be read were left out. */
+static bool nothing_read(const struct pallas_trace *trace)
+{
+	size_t wanted = 0;
+
+	for (size_t i = 0; i < trace->nthreads; i++)
+		wanted += !trace->threads[i].excluded;
+	return trace->left_out && trace->left_out == wanted;
+}
 
 int main(int argc, char **argv)
 {
@@ -174,12 +224,16 @@ int main(int argc, char **argv)
 		return commands[command] == &export ? pallas_export(&o) : pallas_import(&o);
 	if (pallas_open(&trace, o.from, o.memory))
 		return STATUS_FAILED;
-	err = run[command](&trace, &o);
+	err = selection_start(&o.selection, &trace);
+	if (!err)
+		err = run[command](&trace, &o);
 	status = trace.left_out ? STATUS_LOST : STATUS_COMPLETE;
-	if (!err && trace.left_out && trace.left_out == trace.nthreads) {
+	if (!err && nothing_read(&trace)) {
 		log_error("%s: no thread can be read", o.from);
 		err = -EBADMSG;
 	}
+	if (!err)
+		selection_report(&o.selection, &trace);
 	pallas_close(&trace);
 	return flush_stdout() || err ? STATUS_FAILED : status;
 }

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "tools/pallas/selection.h"
 #include "trace/pallas/read/archive.h"
 
 /*
@@ -49,6 +50,7 @@ struct pallas_options {
 	bool attributes, grammar, loops, definitions, sequences;
 	int level; /* of zstd; -1: no compression */
 	bool masking, blocks, calls;
+	struct selection selection;
 };
 
 /* These return 0, or another value after one message; main() flushes standard output. */

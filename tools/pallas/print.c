@@ -37,6 +37,7 @@ struct print {
 	const struct pallas_options *o;
 	struct pallas_trace *trace;
 	struct tail **tails; /* per thread, then per event entry; made at the first use */
+	bool **wanted;	     /* per thread, then per event entry; NULL: all */
 	struct printer out;
 };
 
@@ -157,6 +158,26 @@ static int line(struct print *p, size_t thread, uint32_t event, uint64_t time)
 	return p->out.error;
 }
 
+/* Goes to the first selected event of thread i; ends the walk of a thread outside the window. */
+static int select_events(struct print *p, struct pallas_expand *x, size_t i)
+{
+	const struct selection *s = &p->o->selection;
+	const struct pallas_thread *t = &p->trace->threads[i];
+	uint64_t before;
+	int err = 0;
+
+	if (s->window && !selection_overlaps(s, t)) {
+		pallas_expand_fini(x);
+		return 0;
+	}
+	if (s->first)
+		err = pallas_expand_seek(x, s->first, &before);
+	if (err || !s->region)
+		return err;
+	p->wanted[i] = selection_calls(s, p->trace, t, true);
+	return p->wanted[i] ? pallas_expand_only(x, p->wanted[i]) : -ENOMEM;
+}
+
 static int print_merged(struct print *p)
 {
 	struct pallas_merge m;
@@ -166,10 +187,16 @@ static int print_merged(struct print *p)
 	if (err)
 		return err;
 	printer_text(&p->out, "            Timestamp\n");
-	while ((err = pallas_merge_next(&m, &who)) == 1) {
-		err = line(p, who, m.threads[who].event, m.threads[who].time);
-		if (err)
+	for (size_t i = 0; !err && i < p->trace->nthreads; i++) {
+		if (m.threads[i].g)
+			err = select_events(p, &m.threads[i], i);
+	}
+	while (!err && (err = pallas_merge_next(&m, &who)) == 1) {
+		if (m.threads[who].time > p->o->selection.last) {
+			err = 0;
 			break;
+		}
+		err = line(p, who, m.threads[who].event, m.threads[who].time);
 	}
 	for (size_t i = 0; i < p->trace->nthreads; i++)
 		tails_free(p, i);
@@ -190,9 +217,16 @@ static int print_thread(struct print *p, struct pallas_loader *loader, size_t i)
 	err = pallas_expand_init(&x, loader, t);
 	if (err)
 		goto out;
+	err = select_events(p, &x, i);
+	if (err || !x.g)
+		goto out;
 	if (!p->o->tsv)
 		printer_text(&p->out, "            Timestamp\n");
 	while ((err = pallas_expand_next(&x)) == 1) {
+		if (x.time > p->o->selection.last) {
+			err = 0;
+			break;
+		}
 		err = line(p, i, x.event, x.time);
 		if (err)
 			goto out;
@@ -328,7 +362,9 @@ static int print_attributes(struct print *p)
 
 		if (err < 0)
 			return err;
-		for (size_t k = 0; !err && k < t->grammar.event_map.n; k++) {
+		if (err)
+			continue;
+		for (size_t k = 0; k < t->grammar.event_map.n; k++) {
 			uint32_t index = t->grammar.event_map.places[k];
 
 			if (index == PALLAS_NONE)
@@ -348,8 +384,9 @@ int pallas_print(struct pallas_trace *trace, const struct pallas_options *o)
 	int closed, err;
 
 	p.tails = calloc(trace->nthreads + 1, sizeof(*p.tails));
+	p.wanted = calloc(trace->nthreads + 1, sizeof(*p.wanted));
 	printer_open(&p.out, STDOUT_FILENO);
-	if (!p.tails)
+	if (!p.tails || !p.wanted)
 		err = no_memory(&p);
 	else if (o->attributes)
 		err = print_attributes(&p);
@@ -358,6 +395,9 @@ int pallas_print(struct pallas_trace *trace, const struct pallas_options *o)
 	else
 		err = print_merged(&p);
 	closed = printer_close(&p.out);
+	for (size_t i = 0; p.wanted && i < trace->nthreads; i++)
+		free(p.wanted[i]);
+	free(p.wanted);
 	free(p.tails);
 	return err ? err : closed;
 }

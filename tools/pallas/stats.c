@@ -4,10 +4,11 @@
  *
  * In: thread.pallas, which has a summary of each vector, and the metadata of an exported archive,
  * which has a summary of calls outside the sequences; out: tables. It opens no data file, so its
- * time depends on thread.pallas only.
+ * time depends on thread.pallas only; except for a window of time, whose calls are walked.
  *
  *   sum ± bound   the stored means are rounded down, so a sum has a bound
- *   from          stored: vectors; summary: metadata; part: some durations are unknown
+ *   from          stored: vectors; summary: metadata; part: some durations are unknown; window:
+ *                 times of events
  * Specification: pallas.md 14.
  */
 #include <inttypes.h>
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/pallas/calls.h"
 #include "tools/pallas/pallas_command.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
@@ -84,8 +86,10 @@ struct region {
 	uint32_t ref;
 	uint64_t entered; /* occurrences of its ENTER events */
 	uint64_t calls;	  /* with known durations */
-	uint64_t min, max, low, high, excl_low, excl_high;
-	bool summary; /* from the metadata: exact, all calls */
+	uint64_t min, max, excl_low, excl_high;
+	uint64_t each_low, each_high; /* sum of the durations of all calls */
+	uint64_t low, high;	      /* without those of calls inside a call of the same region */
+	enum { FROM_VECTORS, FROM_SUMMARY, FROM_WINDOW } from;
 };
 
 struct regions {
@@ -156,8 +160,8 @@ static void region_add(struct region *row, const struct pallas_sequence *s)
 	row->min = s->durations.min < row->min ? s->durations.min : row->min;
 	row->max = s->durations.max > row->max ? s->durations.max : row->max;
 	pallas_vector_total(&s->durations, &low, &high);
-	row->low += low;
-	row->high += high;
+	row->low = row->each_low += low;
+	row->high = row->each_high += high;
 	pallas_vector_total(&s->exclusive, &low, &high);
 	row->excl_low += low;
 	row->excl_high += high;
@@ -195,28 +199,77 @@ static int regions_summaries(struct regions *r, const struct pallas_trace *trace
 		row->calls = v[CALLS];
 		row->min = v[MIN];
 		row->max = v[MAX];
+		row->each_low = row->each_high = v[SUM];
 		row->low = row->high = v[SUM];
 		row->excl_low = row->excl_high = v[EXCL_SUM];
-		row->summary = true;
+		row->from = FROM_SUMMARY;
 	}
 	return 0;
 }
 
-static int show_regions(const struct pallas_trace *trace, const struct pallas_thread *t)
+/* Fills the rows from thread.pallas and the metadata. */
+static int regions_fill(struct regions *r, const struct pallas_trace *trace,
+			const struct pallas_thread *t)
 {
 	const struct thread_grammar *g = &t->grammar;
-	struct regions r = {0};
-	int err = regions_collect(&r, g);
+	int err = regions_collect(r, g);
 
-	if (err)
-		goto out;
-	for (size_t i = 0; i < g->nsequences; i++) {
-		struct region *row = call_of(&r, g, &g->sequences[i]);
+	for (size_t i = 0; !err && i < g->nsequences; i++) {
+		struct region *row = call_of(r, g, &g->sequences[i]);
 
 		if (row)
 			region_add(row, &g->sequences[i]);
 	}
-	err = regions_summaries(&r, trace, t);
+	return err ? err : regions_summaries(r, trace, t);
+}
+
+static int add_part(void *to, const struct call *call)
+{
+	struct region *row = &((struct regions *)to)->rows[call->row];
+	uint64_t duration = call->end - call->begin;
+
+	row->entered++;
+	row->calls++;
+	row->min = duration < row->min ? duration : row->min;
+	row->max = duration > row->max ? duration : row->max;
+	row->each_low = row->each_high += duration;
+	if (call->outer)
+		row->low = row->high += duration;
+	row->excl_low = row->excl_high += duration - call->called;
+	return 0;
+}
+
+/* Fills the rows with the parts of calls in the window, from the data files. */
+static int regions_window(struct regions *r, struct pallas_loader *loader,
+			  const struct pallas_trace *trace, const struct pallas_thread *t,
+			  const struct selection *s)
+{
+	struct calls calls;
+	int err = calls_init(&calls, s, trace, t);
+
+	if (err)
+		return err;
+	r->rows = calloc(calls.nrows + 1, sizeof(*r->rows));
+	if (!r->rows) {
+		err = log_no_memory("for the table of regions");
+		goto out;
+	}
+	r->n = calls.nrows;
+	for (size_t i = 0; i < r->n; i++)
+		r->rows[i] = (struct region){
+			.ref = calls.refs[i], .min = UINT64_MAX, .from = FROM_WINDOW};
+	err = calls_walk(&calls, loader, s, CALLS_PARTS, add_part, r);
+out:
+	calls_fini(&calls);
+	return err;
+}
+
+static int show_regions(const struct pallas_trace *trace, const struct pallas_thread *t,
+			struct pallas_loader *loader, const struct selection *s)
+{
+	struct regions r = {0};
+	int err = s->window ? regions_window(&r, loader, trace, t, s) : regions_fill(&r, trace, t);
+
 	if (err)
 		goto out;
 	head(t, pallas_thread_name(trace, t));
@@ -228,7 +281,11 @@ static int show_regions(const struct pallas_trace *trace, const struct pallas_th
 		const char *name = pallas_region(trace, t->archive, row->ref);
 		char from[64];
 
-		if (row->summary)
+		if (!row->entered || !selection_region(s, name))
+			continue;
+		if (row->from == FROM_WINDOW)
+			snprintf(from, sizeof(from), "window");
+		else if (row->from == FROM_SUMMARY)
 			snprintf(from, sizeof(from), "summary");
 		else if (row->calls == row->entered)
 			snprintf(from, sizeof(from), "stored");
@@ -237,7 +294,9 @@ static int show_regions(const struct pallas_trace *trace, const struct pallas_th
 		printf("%11" PRIu64 " %13" PRIu64 " %13" PRIu64 " %13" PRIu64 " %17" PRIu64
 		       " %9" PRIu64 " %17" PRIu64 " %9" PRIu64 "  %-22s  %s\n",
 		       row->entered, row->calls ? row->min : 0,
-		       row->calls ? (row->low + (row->high - row->low) / 2) / row->calls : 0,
+		       row->calls
+			       ? (row->each_low + (row->each_high - row->each_low) / 2) / row->calls
+			       : 0,
 		       row->max, row->low, row->high - row->low, row->excl_low,
 		       row->excl_high - row->excl_low, from, text_shown(name));
 	}
@@ -352,19 +411,22 @@ static int show_loops(const struct pallas_trace *trace, const struct pallas_thre
 
 int pallas_stats(struct pallas_trace *trace, const struct pallas_options *o)
 {
-	int err;
+	struct pallas_loader *loader = o->selection.window ? pallas_loader_new(trace) : NULL;
+	int err = o->selection.window && !loader ? -ENOMEM : 0;
 
 	if (o->tsv)
 		printf("#archive\tthread\tsequence\tname\ttype\tcount\tmin\tmax\tmean\texcl_min\t"
 		       "excl_max\texcl_mean\n");
-	for (size_t i = 0; i < trace->nthreads; i++) {
+	for (size_t i = 0; !err && i < trace->nthreads; i++) {
 		struct pallas_thread *t = &trace->threads[i];
 
 		err = pallas_thread_take(trace, t);
 		if (err < 0)
-			return err;
-		if (err)
+			break;
+		if (err) {
+			err = 0;
 			continue;
+		}
 		if (o->tsv)
 			tsv_thread(trace, t);
 		else if (o->loops)
@@ -372,10 +434,9 @@ int pallas_stats(struct pallas_trace *trace, const struct pallas_options *o)
 		else if (o->sequences)
 			show_sequences(trace, t);
 		else
-			err = show_regions(trace, t);
+			err = show_regions(trace, t, loader, &o->selection);
 		pallas_thread_unload(trace, t);
-		if (err)
-			return err;
 	}
-	return 0;
+	pallas_loader_free(loader);
+	return err;
 }

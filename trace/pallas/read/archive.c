@@ -171,13 +171,19 @@ static int file_read(struct pallas_trace *trace, const char *path, char **shown,
 		     size_t *size)
 {
 	size_t most = trace->budget > trace->used ? trace->budget - trace->used : 0;
+	bool named = trace->main_named && path == trace->main;
+	int err;
 
 	*shown = xasprintf("%s/%s", trace->path, path);
 	if (!*shown)
 		return -ENOMEM;
-	return trace->main_named && path == trace->main
-		       ? pallas_file_read(AT_FDCWD, *shown, *shown, most, bytes, size)
-		       : pallas_file_read(trace->fd, path, *shown, most, bytes, size);
+	err = pallas_file_read(named ? AT_FDCWD : trace->fd, named ? *shown : path, *shown, most,
+			       bytes, size);
+	if (err)
+		return err;
+	trace->bytes_read += *size;
+	trace->files_read++;
+	return 0;
 }
 
 /* Reads a file into part->bytes, and counts the memory of it and its tables. */
@@ -457,7 +463,7 @@ int pallas_thread_take(struct pallas_trace *trace, struct pallas_thread *thread)
 	char why[WHY_MOST] = "";
 	int err;
 
-	if (thread->left_out)
+	if (thread->left_out || thread->excluded)
 		return 1;
 	log_divert(hear, why);
 	err = pallas_thread_load(trace, thread);

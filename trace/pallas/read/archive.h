@@ -84,6 +84,7 @@ struct pallas_thread {
 	uint32_t id, name;
 	char *path; /* archive_P/thread_T, relative to the trace */
 	bool loaded, left_out;
+	bool excluded; /* by the caller: pallas_thread_take() passes it over */
 	struct thread_grammar grammar;
 };
 
@@ -100,9 +101,11 @@ struct pallas_trace {
 	size_t narchives;
 	struct pallas_thread *threads;
 	size_t nthreads;
-	size_t left_out; /* threads: pallas_thread_take() */
-	size_t budget;	 /* limit for names, grammars and chunks, in bytes */
-	size_t used;	 /* bytes of names and grammars */
+	size_t left_out;     /* threads: pallas_thread_take() */
+	uint64_t bytes_read; /* of all files */
+	uint32_t files_read; /* openings */
+	size_t budget;	     /* limit for names, grammars and chunks, in bytes */
+	size_t used;	     /* bytes of names and grammars */
 };
 
 #define PALLAS_BUDGET (64u << 20)
@@ -119,7 +122,7 @@ void pallas_close(struct pallas_trace *trace); /* accepts a zeroed struct */
 int pallas_thread_load(struct pallas_trace *trace, struct pallas_thread *thread)
 	__attribute__((warn_unused_result));
 /* The same for a command that goes on without a thread whose file is damaged or missing: 1 after a
- * warning, at the first call for it. */
+ * warning, at the first call for it; 1 also for an excluded thread. */
 int pallas_thread_take(struct pallas_trace *trace, struct pallas_thread *thread)
 	__attribute__((warn_unused_result));
 void pallas_thread_unload(struct pallas_trace *trace, struct pallas_thread *thread);

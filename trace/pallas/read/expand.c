@@ -44,7 +44,35 @@ void pallas_expand_fini(struct pallas_expand *x)
 	free(x->times);
 	free(x->seen);
 	free(x->frames);
+	free(x->without);
 	*x = (struct pallas_expand){0};
+}
+
+int pallas_expand_only(struct pallas_expand *x, const bool *wanted)
+{
+	const struct thread_grammar *g = x->g;
+
+	x->without = calloc(g->nsequences + 1, sizeof(*x->without));
+	if (!x->without)
+		return log_no_memory("for the grammar of a thread");
+	for (uint32_t i = 0; i < g->norder; i++) { /* each before its parents */
+		const struct pallas_sequence *s = &g->sequences[g->order[i]];
+		bool without = true;
+
+		for (uint64_t k = 0; without && k < s->ntokens; k++) {
+			uint32_t token = pallas_sequence_token(s, k), id = token_id(token);
+
+			if (token_type(token) == TOKEN_EVENT)
+				without = !wanted[id];
+			else if (token_type(token) == TOKEN_SEQUENCE)
+				without = x->without[id];
+			else
+				without = x->without[g->loops[id].sequence];
+		}
+		x->without[g->order[i]] = without;
+	}
+	x->wanted = wanted;
+	return 0;
 }
 
 int pallas_expand_step(struct pallas_expand *x)
@@ -68,17 +96,21 @@ int pallas_expand_step(struct pallas_expand *x)
 		switch (token_type(token)) {
 		case TOKEN_EVENT:
 			x->event = token_id(token);
+			if (x->wanted && !x->wanted[x->event])
+				break;
 			err = pallas_walk_next(&x->times[x->event], &x->time);
 			if (err)
 				return err;
 			x->seen[x->event]++;
 			return EXPAND_EVENT;
 		case TOKEN_SEQUENCE:
-			enter(x, token_id(token), 1);
+			if (!x->wanted || !x->without[token_id(token)])
+				enter(x, token_id(token), 1);
 			break;
 		default: /* a loop: the parser refuses other types */
 			l = &x->g->loops[token_id(token)];
-			enter(x, l->sequence, l->iterations);
+			if (!x->wanted || !x->without[l->sequence])
+				enter(x, l->sequence, l->iterations);
 			break;
 		}
 	}
@@ -162,7 +194,7 @@ void pallas_merge_close(struct pallas_merge *m)
 static int start(struct pallas_merge *m)
 {
 	for (uint32_t i = 0; i < m->trace->nthreads; i++) {
-		int got = m->trace->threads[i].left_out ? 0 : pallas_expand_next(&m->threads[i]);
+		int got = m->threads[i].g ? pallas_expand_next(&m->threads[i]) : 0;
 
 		if (got < 0)
 			return got;

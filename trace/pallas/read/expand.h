@@ -48,6 +48,9 @@ void pallas_walk_init(struct pallas_walk *w, struct pallas_loader *loader,
 		      const struct pallas_thread *thread, const struct pallas_vector *vector);
 void pallas_walk_fini(struct pallas_walk *w);
 
+/* Goes before element n, without reading. */
+void pallas_walk_skip(struct pallas_walk *w, uint64_t n);
+
 /*
  * Internal: loads the chunk of the next element. Returns 0, or -errno after one message; -ENODATA
  * at the end of the vector.
@@ -83,6 +86,8 @@ struct pallas_expand {
 	uint64_t *seen;		     /* occurrences returned so far, per event */
 	struct pallas_frame *frames; /* frames[depth - 1] is the innermost */
 	uint32_t depth;
+	const bool *wanted; /* events whose times are read and returned; NULL: all */
+	bool *without;	    /* sequences without such an event; with `wanted` */
 
 	/* the present event */
 	uint32_t event; /* index in the table */
@@ -96,6 +101,22 @@ struct pallas_expand {
 int pallas_expand_init(struct pallas_expand *x, struct pallas_loader *loader,
 		       const struct pallas_thread *thread) __attribute__((warn_unused_result));
 void pallas_expand_fini(struct pallas_expand *x); /* accepts a zeroed struct */
+
+/*
+ * seek.c, right after the start: goes before the first event that is not before `from` (ns);
+ * *before is the number of those that are. The grammar says how often each event occurs in each
+ * part of the thread, so this reads no times but those of the chunks around `from`, of the first
+ * events of sequences on the way down. Returns 0, or -errno after one message.
+ */
+int pallas_expand_seek(struct pallas_expand *x, uint64_t from, uint64_t *before)
+	__attribute__((warn_unused_result));
+
+/*
+ * Right after the start: returns only the events whose entry (by index) is in `wanted`, which stays
+ * the caller's, and reads no times of others. Returns 0, or -errno after one message.
+ */
+int pallas_expand_only(struct pallas_expand *x, const bool *wanted)
+	__attribute__((warn_unused_result));
 
 /* Goes to the next event or end of a sequence. Returns a step, or -errno after one message. */
 enum { EXPAND_END, EXPAND_EVENT, EXPAND_SEQUENCE };
@@ -113,7 +134,8 @@ struct pallas_merge {
 	bool started;
 };
 
-/* Loads every thread of `trace`. Returns 0, or -errno after one message. */
+/* Loads every thread of `trace` that is not excluded. Until the first step the caller may seek in
+ * `threads`. Returns 0, or -errno after one message. */
 int pallas_merge_open(struct pallas_merge *m, struct pallas_trace *trace)
 	__attribute__((warn_unused_result));
 void pallas_merge_close(struct pallas_merge *m);

@@ -97,6 +97,26 @@ static void unload(struct pallas_walk *w)
 	w->left = 0;
 }
 
+void pallas_walk_skip(struct pallas_walk *w, uint64_t n)
+{
+	uint64_t sub = 0, here, end = w->behind + w->left, begin;
+
+	for (; sub < w->vector->nsubs; sub++, n -= here) {
+		here = pallas_vector_sub(w->vector, sub).n;
+		if (n < here)
+			break;
+	}
+	begin = end - w->chunk_bytes / 8;
+	if (w->chunk && sub == w->sub && n >= begin && n < end) {
+		w->data = w->chunk + (n - begin);
+		w->left = end - n;
+	} else {
+		unload(w);
+	}
+	w->sub = sub;
+	w->behind = n;
+}
+
 void pallas_walk_fini(struct pallas_walk *w)
 {
 	if (!w->loader)
@@ -230,7 +250,18 @@ static int file_of(struct pallas_walk *w, const struct data_file **out)
 	if (f->fd < 0)
 		return walk_fail(w, f->fd, input_why(f->fd, INPUT_EVENTS_MAX));
 	f->thread = w->thread;
+	w->loader->trace->files_read++;
 	return 0;
+}
+
+/* Reads from a data file, and counts the bytes. */
+static int data_read(struct pallas_loader *l, int fd, void *out, size_t size, uint64_t offset)
+{
+	int err = pallas_file_at(fd, out, size, offset);
+
+	if (!err)
+		l->trace->bytes_read += size;
+	return err;
 }
 
 /* Expands n elements of w bytes at the start of out to 8 bytes each. */
@@ -278,7 +309,7 @@ static int frame_read(struct pallas_loader *l, int fd, uint64_t size, uint64_t o
 			return -ENOMEM;
 		l->raw_room = (size_t)size;
 	}
-	err = pallas_file_at(fd, l->raw, (size_t)size, offset);
+	err = data_read(l, fd, l->raw, (size_t)size, offset);
 	*why = strerror(-err);
 	if (err)
 		return err;
@@ -311,7 +342,7 @@ static int chunk_read(struct pallas_walk *walk, uint64_t offset, uint64_t n)
 		return err;
 	if (file->size < 8 || offset > file->size - 8)
 		return walk_fail(walk, -EBADMSG, why);
-	err = pallas_file_at(file->fd, &size, 8, offset);
+	err = data_read(l, file->fd, &size, 8, offset);
 	if (err)
 		return walk_fail(walk, err, strerror(-err));
 	offset += 8;
@@ -327,7 +358,7 @@ static int chunk_read(struct pallas_walk *walk, uint64_t offset, uint64_t n)
 			return walk_fail(
 				walk, -EBADMSG,
 				"the size of the chunk does not fit its number of elements");
-		err = pallas_file_at(file->fd, l->decoded, (size_t)size, offset);
+		err = data_read(l, file->fd, l->decoded, (size_t)size, offset);
 		if (err)
 			return walk_fail(walk, err, strerror(-err));
 	}
