@@ -91,10 +91,13 @@ struct emulator {
 	struct prv_time time;
 	struct breakdown *breakdowns[4];
 	size_t nbreakdowns;
-	struct arrows *arrows;	   /* NULL without --messages */
-	struct critical *critical; /* NULL without --critical */
-	int64_t critical_next;	   /* time of the next line of the critical path; INT64_MAX: none */
-	bool names;		   /* the .row files show the names of threads in the metadata */
+	struct arrows *arrows;		 /* NULL without --messages */
+	struct critical *critical;	 /* NULL without --critical */
+	struct clock_check *clock_check; /* NULL: nothing to compare */
+	int64_t ranks_expected;		 /* by the metadata; 0: not known */
+	bool calls_dropped;		 /* by --max-rate or --sample-calls */
+	int64_t critical_next; /* time of the next line of the critical path; INT64_MAX: none */
+	bool names;	       /* the .row files show the names of threads in the metadata */
 
 	/* the present event */
 	int64_t first_clock; /* of the first event, ns */
@@ -147,6 +150,20 @@ int message_arrows_step(struct emulator *emu, const struct event *ev)
 	__attribute__((warn_unused_result));
 int message_arrows_finish(struct emulator *emu) __attribute__((warn_unused_result));
 void message_arrows_fini(struct emulator *emu);
+
+/* ---- clocks that contradict collectives of MPI, from clock_check.c ---- */
+
+/* Takes the metadata of each stream. */
+void clock_check_metadata(struct emulator *emu, const struct json *meta);
+/* Prepares the check if the trace allows it. Returns 0, or -ENOMEM after a message;
+ * clock_check_fini() frees it. */
+int clock_check_prepare(struct emulator *emu) __attribute__((warn_unused_result));
+/* Takes an event of the model mpi, after its effect. Returns 0, or -ENOMEM after a message. */
+int clock_check_step(struct emulator *emu, struct thread *th, const struct action *action)
+	__attribute__((warn_unused_result));
+/* Warns of contradictions, after the last event. */
+void clock_check_report(const struct emulator *emu);
+void clock_check_fini(struct emulator *emu);
 
 /* ---- files beside a .prv: names of rows (.row) and labels (.pcf), from views.c ---- */
 

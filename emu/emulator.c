@@ -157,6 +157,7 @@ static int load_stream(struct emulator *emu, size_t i)
 	part = json_string(json_get(meta, "ovni.part"));
 	if (!added && part && strcmp(part, "thread") == 0)
 		read_model_metadata(emu, meta, i, path);
+	clock_check_metadata(emu, meta);
 	json_free(meta);
 	return err ? err : added;
 }
@@ -492,6 +493,16 @@ static int run_event(struct emulator *emu)
 	return 0;
 }
 
+/* Compares the clocks of nodes with a call of MPI that was taken. */
+static int check_clocks(struct emulator *emu)
+{
+	const struct event *ev = &emu->streams[emu->player.current].ev;
+	const struct model_state *state = emu->by_character[ev->model];
+
+	return clock_check_step(emu, emu->sys.thread_of_stream[emu->player.current],
+				&emu->actions[state->index[ev->category << 8 | ev->value]]);
+}
+
 /*
  * Leaves out the rest of a stream after the message about its fault (--tolerant), and takes its
  * thread off its CPU. Returns false if the emulation must end instead.
@@ -597,6 +608,9 @@ static int run(struct emulator *emu)
 		}
 		prefetch_thread(emu, emu->player.upcoming);
 		err = run_event(emu);
+		if (__builtin_expect(emu->clock_check != NULL, 0) && !err &&
+		    emu->streams[emu->player.current].ev.model == 'M')
+			err = check_clocks(emu);
 		if (__builtin_expect(err, 0) && !leave_out_rest(emu, emu->player.current))
 			break;
 		if (__builtin_expect((++emu->nevents & 0xfff) == 0, 0))
@@ -609,6 +623,8 @@ static int run(struct emulator *emu)
 		}
 	}
 	progress_end(&progress, emu, err);
+	if (!err)
+		clock_check_report(emu);
 	if (!err && emu->arrows)
 		err = message_arrows_finish(emu);
 	return err || !emu->critical ? err : show_critical(emu, emu->duration);
@@ -694,6 +710,7 @@ static void fini(struct emulator *emu)
 		free(emu->channels[i].labels);
 	critical_fini(emu);
 	message_arrows_fini(emu);
+	clock_check_fini(emu);
 	free(emu->channels);
 	free(emu->blocks);
 	free(emu->cpu_slots);
@@ -714,9 +731,9 @@ static void fini(struct emulator *emu)
 static int prepare(struct emulator *emu)
 {
 	static int (*const stages[])(struct emulator *) = {
-		load_trace,	build_system,  open_out_dir,	 open_outputs,
-		open_player,	choose_models, critical_prepare, message_arrows_prepare,
-		models_prepare,
+		load_trace,	build_system,	     open_out_dir,     open_outputs,
+		open_player,	choose_models,	     critical_prepare, message_arrows_prepare,
+		models_prepare, clock_check_prepare,
 	};
 
 	for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]); i++) {

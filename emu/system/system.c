@@ -749,13 +749,16 @@ int system_load_clocks(struct system *sys, int dir_fd, const char *path, bool op
 	struct clock_table table = {0};
 	int err = clock_table_load(&table, dir_fd, path, optional, drift);
 
+	sys->clock_table = table.n > 0;
 	if (!err && !table.n)
 		clock_table_warn_missing(count_machines(sys));
 	for (uint32_t i = 0; !err && i < sys->nlooms; i++) {
 		const struct clock_row *row = clock_table_find(&table, sys->looms[i].name);
 
-		if (row)
-			sys->looms[i].clock = row->fix;
+		if (!row)
+			continue;
+		sys->looms[i].clock = row->fix;
+		sys->looms[i].clock_bound = row->bound < 0 ? 0 : row->bound;
 	}
 	if (!err)
 		err = clock_table_check(&table, path);

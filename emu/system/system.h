@@ -27,6 +27,7 @@
 struct loom {
 	char *name;
 	struct clock_fix clock; /* of its streams */
+	int64_t clock_bound;	/* ns by which it may be wrong; 0 if that is not known */
 	struct cpu *cpus;	/* physical ones by phyid, then the virtual one */
 	uint32_t ncpus;		/* physical */
 	struct cpu **by_index;
@@ -89,6 +90,7 @@ struct system {
 	struct cpu *cpus;
 	uint32_t nlooms, nprocesses, nthreads, ncpus, nphysical;
 	struct hash by_tid;		  /* threads by loom and tid, and by process and tid */
+	bool clock_table;		  /* the clocks are corrected by a table */
 	struct thread **thread_of_stream; /* NULL: the stream has no thread */
 	struct system_load *load;	  /* until system_finish() */
 };

@@ -301,3 +301,26 @@ size_t catalog_explain(const struct event *ev, char *text, size_t size)
 		text[out.used < out.size ? out.used : out.size] = '\0';
 	return out.used;
 }
+
+/* Values of the channel of the mpi model. */
+enum {
+	MPI_INIT = 1,
+	MPI_INIT_THREAD,
+	MPI_ALLGATHER = 26,
+	MPI_ALLREDUCE,
+	MPI_ALLTOALL,
+	MPI_BARRIER,
+	MPI_REDUCE_SCATTER = 33,
+	MPI_REDUCE_SCATTER_BLOCK
+};
+
+bool catalog_synchronises(int mpi_function)
+{
+	return (mpi_function >= MPI_ALLGATHER && mpi_function <= MPI_BARRIER) ||
+	       mpi_function == MPI_REDUCE_SCATTER || mpi_function == MPI_REDUCE_SCATTER_BLOCK;
+}
+
+bool catalog_is_mpi_init(int mpi_function)
+{
+	return mpi_function == MPI_INIT || mpi_function == MPI_INIT_THREAD;
+}

@@ -85,6 +85,11 @@ void catalog_require(struct json *meta, const uint64_t models[4]);
  */
 const struct catalog_event *catalog_find(uint32_t mcv, const struct signature **sig);
 
+/* Whether a function of the model mpi, by the value of its channel, is a blocking collective that
+ * no rank leaves before all have entered it; and whether it is MPI_Init(_thread) (models.md 10). */
+bool catalog_synchronises(int mpi_function);
+bool catalog_is_mpi_init(int mpi_function);
+
 /*
  * Writes the sentence of `ev` with its arguments into `out`: at most `size` bytes with the NUL at
  * the end. Unprintable characters are escaped, "?" stands for a missing required argument, and

@@ -5,16 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/catalog/catalog.h"
 #include "trace/ovni/event.h"
-
-/* Values of the channel of the mpi model (models.md 10). */
-enum { ALLGATHER = 26, ALLREDUCE, ALLTOALL, BARRIER, REDUCE_SCATTER = 33, REDUCE_SCATTER_BLOCK };
-
-bool collective_synchronises(int function)
-{
-	return (function >= ALLGATHER && function <= BARRIER) || function == REDUCE_SCATTER ||
-	       function == REDUCE_SCATTER_BLOCK;
-}
 
 int collectives_init(struct collectives *c, size_t nranks)
 {
@@ -133,7 +125,7 @@ int collectives_enter(struct collectives *c, size_t rank, int function, int64_t 
 
 	if (c->fault)
 		return 0;
-	if (!collective_synchronises(function)) {
+	if (!catalog_synchronises(function)) {
 		collectives_refuse(c, COLLECTIVES_OTHERS);
 		return 0;
 	}

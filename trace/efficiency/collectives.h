@@ -57,9 +57,6 @@ struct collectives {
 	int64_t os_loss;  /* latest useful - latest own */
 };
 
-/* Whether a value of the channel of the mpi model synchronises all ranks. */
-bool collective_synchronises(int function);
-
 /* Returns 0 or -ENOMEM; collectives_fini() must follow in both cases. */
 int collectives_init(struct collectives *c, size_t nranks) __attribute__((warn_unused_result));
 

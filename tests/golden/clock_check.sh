@@ -1,0 +1,134 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# ovni-emu counts the collectives of all ranks that contradict the clocks: random jobs of several nodes, whose table of
+# offsets is wrong by known amounts, against a model: the number, the largest, its ranks, beyond the bounds of the table
+# or without one. Nothing is said where calls need not be of all ranks: other communicators, missing ranks, sampled calls.
+# longer: more random jobs
+set -eu
+cd "$T"
+cat >model.py <<'PY'
+import os, random, re, subprocess, sys
+sys.path.insert(0, os.environ["S"] + "/tests/golden")
+import tools_make
+
+EMU, LONG = os.environ["B"] + "/bin/ovni-emu", bool(os.environ.get("LONG"))
+KINDS = (("MCb", "MCB"), ("MAr", "MAR"), ("MAa", "MAA"))
+START = 5000 * 10**9
+
+
+def job(rnd, groups=False, others=True):
+    """Nodes with errors of their clocks and bounds; per rank its node, and enter and leave of each collective."""
+    nnodes = rnd.randrange(2, 5)
+    nodes = [(rnd.randrange(-4000, 4000), rnd.randrange(3000)) for _ in range(nnodes)]
+    ranks = [rnd.randrange(nnodes) for _ in range(rnd.randrange(nnodes, 9))]
+    ranks[:nnodes] = range(nnodes)
+    ready, calls = [START + 10000] * len(ranks), []
+    for k in range(rnd.randrange(1, 12)):
+        kind = rnd.choice(KINDS)
+        enter = [r + rnd.randrange(1, 30000) for r in ready]
+        members = [[i for i in range(len(ranks)) if i % 2 == side] for side in (0, 1)] if groups else [range(len(ranks))]
+        leave = [0] * len(ranks)
+        for team in members:
+            for i in team:
+                leave[i] = max(enter[j] for j in team) + rnd.randrange(1, 2000)
+        calls.append((kind, enter, leave))
+        ready = [r + 20 for r in leave]
+    return nodes, ranks, calls
+
+
+def write(trace, nodes, ranks, calls, table, meta="", missing=()):
+    lines = []
+    for i, node in enumerate(ranks):
+        if i in missing:
+            continue
+        off = nodes[node][0]
+        lines.append('thread n%d %d %d ovni.require.mpi="1.0.0" bpf.rank=%d bpf.nranks=%d%s' % (
+            node, 10 + i, 10 + i, i, len(ranks), meta))
+        lines += ["%d OHx i32:-1 i32:-1 u64:0" % (START + off), "%d MUi" % (START + off + 10),
+                  "%d MUI" % (START + off + 20)]
+        for (begin, end), enter, leave in calls:
+            # a function within it, which is no call of its own, and a message beside it
+            lines += ["%d %s" % (enter[i] + off, begin), "%d MSs" % (enter[i] + off), "%d MSS" % (leave[i] + off),
+                      "%d %s" % (leave[i] + off, end), "%d MS[" % (leave[i] + off + 5), "%d MS]" % (leave[i] + off + 6)]
+        lines.append("%d OHe" % (calls[-1][2][i] + off + 100))
+    subprocess.run(["rm", "-rf", trace])
+    tools_make.main(trace, lines)
+    if table:  # in which all clocks are equal
+        with open(trace + "/clock-offsets.txt", "w", encoding="utf-8") as file:
+            file.write("rank hostname offset_median offset_mean offset_std\n" + "".join(
+                "%d n%d 0 0 0 1 9 0 %d\n" % (n, n, nodes[n][1]) for n in range(len(nodes))))
+
+
+def run(trace, *options):
+    done = subprocess.run([EMU, *options, "-o", "out", trace], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return [line for line in done.stderr.splitlines() if "contradict" in line], done.stderr
+
+
+def model(nodes, ranks, calls, table):
+    """The number of contradictory collectives, and the largest gap, with its ranks."""
+    count, worst = 0, (0, )
+    for _, enter, leave in calls:
+        out, first = min((leave[i] + nodes[ranks[i]][0], i) for i in range(len(ranks)))
+        gaps = []
+        for i, node in enumerate(ranks):
+            bound = nodes[node][1] + nodes[ranks[first]][1] if table else 0
+            late = enter[i] + nodes[node][0]
+            if late - out > bound:
+                gaps.append((late - out - bound, late - out, first, i))
+        count += bool(gaps)
+        worst = max([worst] + [max(gaps, key=lambda g: g[0])] if gaps else [worst], key=lambda g: g[0])
+    return count, worst
+
+
+seed, n = int(os.environ.get("SEED") or 1), 200 if LONG else 40
+said = quiet = 0
+for one in range(seed, seed + n):
+    rnd = random.Random(one)
+    nodes, ranks, calls = job(rnd)
+    table = rnd.random() < 0.7
+    write("t", nodes, ranks, calls, table)
+    lines, err = run("t")
+    count, worst = model(nodes, ranks, calls, table)
+    if not count:
+        assert not lines, (one, err)
+        quiet += 1
+        continue
+    said += 1
+    assert len(lines) == 1, (one, err)
+    got = re.search(r"the clocks contradict (\d+) of (\d+) collectives? of all ranks: rank (\d+) on n(\d+) left one ([\d.]+) us "
+                    r"before rank (\d+) on n(\d+) entered it, and (.*)", lines[0])
+    assert got, lines
+    assert int(got[1]) == count and int(got[2]) == len(calls), (one, count, len(calls), lines)
+    gap, left, late = round(float(got[5]) * 1000), int(got[3]), int(got[6])
+    assert gap == worst[1] and (left, late) == worst[2:], (one, worst, lines)
+    assert (int(got[4]), int(got[7])) == (ranks[left], ranks[late]), (one, lines)
+    assert ("no table" in got[8]) == (not table), (one, lines)
+    assert not run("t", "--compat")[0], one
+print("%d jobs with contradictions, %d without" % (said, quiet))
+assert said > 10 and quiet > 3
+
+# Calls that need not be of all ranks: two communicators, with two ranks on a node.
+nodes, silent = [(0, 0), (0, 0)], 0
+for one in range(seed, seed + 20):
+    rnd = random.Random(one)
+    _, _, calls = job(rnd, groups=True)
+    if len(calls[0][1]) < 4 or len(calls) < 4:
+        continue
+    ranks = [i // 2 % 2 for i in range(len(calls[0][1]))]
+    write("t", nodes, ranks, calls, True)
+    assert not run("t")[0], one
+    silent += 1
+assert silent > 3
+
+nodes, ranks = [(0, 0), (10**6, 0)], [0, 1]
+calls = [(KINDS[0], [START + 1000] * 2, [START + 1500] * 2)]
+write("t", nodes, ranks, calls, True)
+assert "contradict 1 of 1 collective of all ranks: rank 0 on n0 left one 999.500 us before rank 1 on n1" in run("t")[0][0]
+write("t", nodes, [0, 1, 1], [(KINDS[0], [START + 1000] * 3, [START + 1500] * 3)], True, missing=[2])
+assert not run("t")[0]
+write("t", nodes, ranks, calls, True, ' bpf.session.account=[{"probe":{"sampled":"1"}}]')
+assert not run("t")[0]
+PY
+PYTHONDONTWRITEBYTECODE=1 python3 model.py
