@@ -80,7 +80,7 @@ CPU_PROCESS = (321, "CPU: process of the RUNNING thread")
 CPU_THREAD = (322, "CPU: the RUNNING thread")
 CPU_COUNT = (3, "CPU: number of RUNNING threads")
 
-TAG_WAKE, TAG_MIGRATION = 1, 2
+TAG_WAKE, TAG_MIGRATION, TAG_OWNER = 1, 2, 3
 
 OPENED_ON = {"thread": "thread.prv", "cpu": "cpu.prv"}
 
@@ -606,6 +606,16 @@ def other_views():
            "Needs a trace emulated with wake-up arrows.",
            [Window("Thread: waiting to run after a wake-up", thread="Recv Messages in Transit",
                    tag=TAG_WAKE, arrows=True, colours={1: STATE_COLOURS[STATE_WARMING]})], [])
+    yield ("thread/lock-owner-arrows",
+           "Owner of the lock on which the thread sleeps, with an arrow from the owner, when the sleep\n"
+           "began, to the thread, when it was woken. Needs a trace emulated with arrows.",
+           [Window("Thread: owner of the lock, with arrows", OWNER, tag=TAG_OWNER, arrows=True)], [])
+    yield ("thread/lock-owners",
+           "Time asleep on locks in ns: sleeping thread by owner (row by column).\n"
+           "Needs a trace emulated with arrows.",
+           [Window("Thread: asleep on a lock", thread="Recv Messages in Transit", tag=TAG_OWNER, shown=False),
+            Window(OWNER[1], OWNER, shown=False)],
+           [histogram("Time asleep on locks in ns: thread by owner", "Bytes received", 1, 2)])
     for file, name, tag, what in (
             ("wake-ups", "CPU: process and wake-ups", TAG_WAKE,
              "wake-up, from the CPU of the waker to the CPU where the woken thread then runs"),

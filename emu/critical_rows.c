@@ -92,6 +92,7 @@ static int find_path(struct critical *c, const struct emulator *emu, const struc
 	if (stream < 0)
 		return err;
 	err = critical_path_init(&path, source, INT64_MIN, INT64_MAX);
+	path.owners = emu->opt->owners;
 	if (!err)
 		err = intervals_walk(&intervals, source, &listener, &path);
 	if (!err)

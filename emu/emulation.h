@@ -34,9 +34,10 @@ struct emu_options {
 	bool breakdown;	     /* -b */
 	bool lint;	     /* -l */
 	bool compat;	     /* write nothing beyond the reference */
-	bool arrows;	     /* write wake-ups and migrations as communications */
+	bool arrows;	     /* write wake-ups, migrations, waits for locks as communications */
 	bool messages;	     /* write messages of MPI as communications */
 	uint64_t critical;   /* tid of the thread whose critical path is shown; 0: none */
+	bool owners;	     /* the critical path follows the owners of locks */
 	bool gzip;	     /* .prv.gz */
 	bool tolerant;	     /* leave out damaged streams */
 	bool quiet;

@@ -26,6 +26,11 @@ static bool is_not_compat(const void *settings)
 	return !((const struct settings *)settings)->emu.compat;
 }
 
+static bool has_critical(const void *settings)
+{
+	return ((const struct settings *)settings)->emu.critical;
+}
+
 #define TO(member) offsetof(struct settings, member)
 
 static const struct cli_option options[] = {
@@ -33,13 +38,16 @@ static const struct cli_option options[] = {
 	{"breakdown", 'b', NULL, cli_flag, TO(emu.breakdown),
 	 "also write the breakdown views of the models"},
 	{"arrows", 0, NULL, cli_flag, TO(emu.arrows),
-	 "also write wake-ups and migrations as communications"},
+	 "also write wake-ups, migrations and waits for locks as communications"},
 	{"messages", 0, NULL, cli_flag, TO(emu.messages),
 	 "also write messages of MPI as communications", .holds = is_not_compat,
 	 .rule = "excludes --compat"},
 	{"critical", 0, "TID", cli_number, TO(emu.critical),
 	 "also write the critical path to the end of this thread", .min = 1, .max = INT32_MAX,
 	 .holds = is_not_compat, .rule = "excludes --compat"},
+	{"owners", 0, NULL, cli_flag, TO(emu.owners),
+	 "--critical: replace sleeps on locks with the paths of the owners", .holds = has_critical,
+	 .rule = "needs --critical"},
 	{"gz", 0, NULL, cli_flag, TO(emu.gzip), "write .prv.gz files (Paraver reads them)"},
 	{"jobs", 'j', "N", cli_number, TO(jobs), "use N threads; the output does not depend on N",
 	 .min = 1, .max = JOBS_MAX},

@@ -141,6 +141,7 @@ struct off_period {		     /* of one thread, for arrows */
 	const struct thread *waker;  /* NULL: no arrow */
 	const struct cpu *waker_cpu; /* where the waker ran, NULL if it did not */
 	const struct cpu *left;	     /* CPU that the thread left, NULL: none */
+	const struct thread *owner;  /* of the lock on which it sleeps, NULL: none */
 };
 
 struct device {			 /* a block device of a loom */
@@ -397,8 +398,11 @@ static int owner_value(struct emulator *emu, struct bpf *bpf, const struct threa
 	err = number_thread(emu, bpf, th->process->loom, owner, &number);
 	if (err)
 		return err;
-	if (number != THREAD_ID_NONE)
+	if (number != THREAD_ID_NONE) {
 		bpf->known[number].owner = true;
+		if (bpf->periods)
+			bpf->periods[th->index].owner = bpf->known[number].thread;
+	}
 	*value = thread_value(number);
 	return 0;
 }
@@ -528,6 +532,17 @@ static int leave(struct bpf *bpf, struct pairs *pairs, const struct event *ev)
 	return err;
 }
 
+/* Writes the arrow of a thread that was asleep on a lock: from the owner, when the sleep began. */
+static void write_owner_arrow(struct emulator *emu, struct off_period *period,
+			      const struct thread *th)
+{
+	int64_t now = emu->time.now;
+
+	prv_arrow(&emu->thread_prv, &period->owner->row, period->left_ns, &th->row, now,
+		  now - period->left_ns, 3);
+	period->owner = NULL;
+}
+
 static int wake(struct bpf *bpf, struct pairs *pairs, const struct event *ev)
 {
 	struct emulator *emu = pairs->emu;
@@ -564,6 +579,8 @@ static int wake(struct bpf *bpf, struct pairs *pairs, const struct event *ev)
 		period->woken_ns = emu->time.now;
 	}
 	put(pairs, WAKER, id);
+	if (bpf->periods && bpf->periods[th->index].owner)
+		write_owner_arrow(emu, &bpf->periods[th->index], th);
 	return 0;
 }
 

@@ -32,6 +32,24 @@ while read -r cfg; do
 	count=$((count + 1))
 done < <(find cfg -maxdepth 2 -name '*.cfg' && find cfg/thread/mpi cfg/thread/openmp -name '*.cfg')
 cd ..
+# The arrows from the owners of locks: time asleep in ns, thread by owner.
+"$S/tests/golden/tools_make.py" locks <<'E'
+thread n 1 1 bpf.name="holder" bpf.session.machine="x86_64" ovni.require.bpf="1.0.0"
+0 OHx i32:0 i32:-1 u64:0
+1000 OHe
+thread n 1 2 bpf.name="waiter" ovni.require.bpf="1.0.0"
+0 OHx i32:1 i32:-1 u64:0
+100 OHp u16:1 i32:0 u16:202 u64:16
+400 OHw i32:1 i32:1
+410 OHr
+600 OHp u16:1 i32:0 u16:202 u64:16
+650 OHw i32:1 i32:1
+700 OHr
+1000 OHe
+E
+"$B/bin/ovni-emu" -q --arrows locks || exit 1
+"$paraver" locks/thread.prv locks/cfg/thread/lock-owners.cfg >said 2>&1
+grep -qP '^waiter \(2\)\t350\.00\t$' said || { echo "wrong: thread/lock-owners: $(cat said)"; wrong=1; }
 # The views of efficiency, in ms, of the worked examples of efficiency.md 5: with MPI_Init and MPI_Finalize, and before and after.
 PYTHONDONTWRITEBYTECODE=1 python3 "$S/tests/golden/efficiency_make.py" examples || exit 1
 for example in B C; do "$B/bin/ovni-emu" -q examples/$example 2>/dev/null || exit 1; done

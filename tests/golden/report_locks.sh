@@ -23,16 +23,16 @@ E
 # 202 is futex on x86-64. Thread 2 waits for 0x10 of thread 1 from 100 to 400, 3 from 200 to 600 behind it,
 # of thread 1, too, and then of 2 from 700 to 750; 3 waits for 0x20, which has no owner, to the end.
 make_trace trace <<'E'
-thread n 1 1 bpf.name="hold\u001ber" bpf.session.machine="x86_64"
+thread n 1 1 ovni.require.bpf="1.0.0" bpf.name="hold\u001ber" bpf.session.machine="x86_64"
 0 OHx i32:0 i32:-1 u64:0
 1000 OHe
-thread n 1 2 bpf.name="two"
+thread n 1 2 ovni.require.bpf="1.0.0" bpf.name="two"
 0 OHx i32:1 i32:-1 u64:0
 100 OHp u16:1 i32:3 u16:202 u64:16
 400 OHw i32:1 i32:1
 410 OHr
 1000 OHe
-thread n 1 3 bpf.name="three"
+thread n 1 3 ovni.require.bpf="1.0.0" bpf.name="three"
 0 OHx i32:-1 i32:-1 u64:0
 200 OHp u16:1 i32:0 u16:202 u64:16
 600 OHw i32:2 i32:1
@@ -45,7 +45,7 @@ thread n 1 3 bpf.name="three"
 1000 OAs i32:-1
 1000 OHr
 1000 OHe
-thread n 5 5 bpf.name="other"
+thread n 5 5 ovni.require.bpf="1.0.0" bpf.name="other"
 0 OHx i32:-1 i32:-1 u64:0
 300 OHp u16:1 i32:0 u16:202 u64:16
 500 OHw i32:2 i32:77
@@ -73,6 +73,23 @@ report locks trace >text
 grep -q '^0x10  *hold' text || fail "the first row is not the longest: $(cat text)"
 ! grep -q $'\033' text || fail "a name reaches the terminal with its control character"
 grep -q '0x20 ' text || fail "the text lacks an object"
+
+# In Paraver: an arrow from each owner with a stream, from the begin of the sleep to the wake-up; type 311 of the
+# path by owners. The real Paraver adds up the arrows' times: thread by owner.
+"$B/bin/ovni-emu" -q --arrows --critical 2 --owners -o views trace || fail "ovni-emu: status $?"
+grep '^3:.*:3$' views/thread.prv | cut -d : -f 5,6,11,12,14,15 | sort >got
+sort <<'E' | diff - got || fail "arrows from owners"
+1:100:2:400:300:3
+1:200:3:600:400:3
+2:700:3:750:50:3
+E
+grep ':311:' views/thread.prv | cut -d : -f 5- | diff - <(printf '%s\n' 1:0:311:1 1:400:311:0 2:400:311:1 2:1000:311:0) ||
+	fail "the path by owners"
+for view in lock-owner-arrows lock-owners; do
+	[ -s views/cfg/thread/$view.cfg ] || fail "no view $view"
+done
+"$B/bin/ovni-emu" -q -o plain_views trace || fail "ovni-emu: status $?"
+! grep -q '^3:' plain_views/thread.prv || fail "arrows without --arrows"
 
 # A trace without the calls of sleeps.
 make_trace plain <<'E'
