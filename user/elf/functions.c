@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* functions: see functions.h. */
 #include <ctype.h>
-#include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <fnmatch.h>
@@ -12,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 
+#include "user/elf/debug_file.h"
 #include "user/elf/elf_child.h"
 #include "user/elf/functions.h"
 #include "trace/base/array.h"
@@ -101,193 +100,6 @@ const char *function_obstacle(enum function_kind kind)
 		return "uses its own return address, which a return probe would replace";
 	}
 	return NULL;
-}
-
-/* ---- separate debug files ---- */
-
-#define DEBUG_FILES_MAX 5
-#define BUILD_ID_MAX	64
-
-/*
- * The open candidates for the debug file of a stripped file, by build id (/usr/lib/debug/.build-id)
- * and by .gnu_debuglink (beside the file, in .debug, below /usr/lib/debug). They are opened below
- * the root of the file, with the rights of the recorder, which libdwfl could not do. Nothing is
- * fetched over the network.
- */
-struct debug_files {
-	int fds[DEBUG_FILES_MAX];
-	char *paths[DEBUG_FILES_MAX]; /* below the root */
-	size_t count;
-};
-
-/* Answers the build id in hexadecimal digits and the name in .gnu_debuglink, "" for none; nothing
- * for a file with symbols. */
-static void read_link(struct bytes *answer, Elf *elf, void *arg)
-{
-	char digits[2 * BUILD_ID_MAX + 1] = "";
-	const char *link;
-	const void *id = NULL;
-	GElf_Shdr header;
-	GElf_Word crc;
-	ssize_t size;
-
-	(void)arg;
-	if (!elf || elf_section_next(elf, NULL, SHT_SYMTAB, &header))
-		return;
-	size = dwelf_elf_gnu_build_id(elf, &id);
-	for (ssize_t i = 0; i < size && size <= BUILD_ID_MAX; i++)
-		snprintf(digits + 2 * i, 3, "%02x", ((const uint8_t *)id)[i]);
-	link = dwelf_elf_gnu_debuglink(elf, &crc);
-	elf_answer_put_string(answer, digits);
-	elf_answer_put_string(answer, link ? link : "");
-}
-
-static bool belongs(Elf *main, Elf *debug, uint32_t crc)
-{
-	const void *main_id, *debug_id;
-	ssize_t main_size = dwelf_elf_gnu_build_id(main, &main_id);
-	ssize_t debug_size = dwelf_elf_gnu_build_id(debug, &debug_id);
-	GElf_Word link_crc;
-	size_t size;
-	char *raw;
-
-	if (main_size > 0 && debug_size > 0)
-		return main_size == debug_size && !memcmp(main_id, debug_id, (size_t)main_size);
-	if (!dwelf_elf_gnu_debuglink(main, &link_crc))
-		return false;
-	raw = elf_rawfile(debug, &size);
-	return raw && crc32_z(0, (const Bytef *)raw, size) == crc;
-}
-
-/* In the child: the candidate that belongs to the file: its build id is the same, or, if one of
- * them has none, its checksum is `crc`. -1: none. */
-static int choose_debug_file(const struct debug_files *files, Elf *main, uint32_t crc)
-{
-	for (size_t i = 0; i < files->count; i++) {
-		Elf *debug = elf_section_begin(files->fds[i]);
-		bool found = debug && belongs(main, debug, crc);
-
-		elf_end(debug);
-		if (found)
-			return (int)i;
-	}
-	return -1;
-}
-
-struct search {
-	struct debug_files *files;
-	const struct elf_file *file;
-	const char *root;
-};
-
-/* Takes the path. A file that cannot be opened, or is the stripped file itself, is no candidate. */
-static int try(struct search *s, char *path)
-{
-	struct elf_file debug = {.fd = -1};
-	bool same;
-	int err;
-
-	if (!path)
-		return -ENOMEM;
-	if (s->files->count == DEBUG_FILES_MAX || elf_file_open(&debug, s->root, path, &err)) {
-		free(path);
-		return 0;
-	}
-	same = debug.inode == s->file->inode && debug.device == s->file->device;
-	if (same) {
-		free(path);
-	} else {
-		s->files->fds[s->files->count] = debug.fd;
-		s->files->paths[s->files->count++] = path;
-		debug.fd = -1;
-	}
-	elf_file_close(&debug);
-	return 0;
-}
-
-/* The folder of the file, without a '/' at its end. In our own root links are followed first. */
-static char *folder_of(const struct search *s, const char *path)
-{
-	char own[32], real[4096];
-	const char *slash;
-	ssize_t n;
-
-	if (!*s->root) {
-		snprintf(own, sizeof(own), "/proc/self/fd/%d", s->file->fd);
-		n = readlink(own, real, sizeof(real) - 1);
-		if (n > 0) {
-			real[n] = '\0';
-			path = real;
-		}
-	}
-	slash = strrchr(path, '/');
-	return slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
-}
-
-static int try_link(struct search *s, const char *path, const char *link)
-{
-	char *folder = folder_of(s, path);
-	int err;
-
-	if (!folder)
-		return -ENOMEM;
-	err = try(s, xasprintf("%s/%s", folder, link));
-	if (err)
-		goto out;
-	err = try(s, xasprintf("%s/.debug/%s", folder, link));
-	if (err)
-		goto out;
-	err = try(s, xasprintf("/usr/lib/debug%s/%s", folder, link));
-	if (err)
-		goto out;
-	/* where / and /usr are one, either may be meant */
-	if (!strncmp(folder, "/usr/", 5))
-		err = try(s, xasprintf("/usr/lib/debug%s/%s", folder + 4, link));
-out:
-	free(folder);
-	return err;
-}
-
-static void debug_files_close(struct debug_files *files)
-{
-	for (size_t i = 0; i < files->count; i++) {
-		if (files->fds[i] >= 0)
-			close(files->fds[i]);
-		free(files->paths[i]);
-	}
-	files->count = 0;
-}
-
-/* Opens the candidates; none for a file that has its symbols. 0 or an error of elf_child_run(). */
-static int debug_files_open(struct debug_files *files, const struct elf_file *file,
-			    const char *root, const char *path)
-{
-	struct search s = {.files = files, .file = file, .root = root};
-	const char *build_id, *link;
-	struct elf_answer answer;
-	int err;
-
-	*files = (struct debug_files){0};
-	err = elf_child_run(file->fd, read_link, NULL, &answer);
-	if (err)
-		return err;
-	build_id = elf_answer_get_string(&answer);
-	link = elf_answer_get_string(&answer);
-	if (!link)
-		goto out;
-	if (*build_id && strspn(build_id, "0123456789abcdef") == strlen(build_id)) {
-		err = try(&s, xasprintf("/usr/lib/debug/.build-id/%.2s/%s.debug", build_id,
-					build_id + 2));
-		if (err)
-			goto out;
-	}
-	if (*link && !strchr(link, '/'))
-		err = try_link(&s, path, link);
-out:
-	elf_answer_free(&answer);
-	if (err)
-		debug_files_close(files);
-	return err;
 }
 
 /* ---- reading, in the child ---- */
@@ -398,9 +210,9 @@ static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name
 	struct symbols_request *request = *userdata;
 	GElf_Addr bias;
 
-	(void)name, (void)base, (void)path, (void)link, (void)debug_path;
+	(void)name, (void)base, (void)path, (void)link, (void)crc, (void)debug_path;
 	request->debug_file =
-		choose_debug_file(request->debug_files, dwfl_module_getelf(module, &bias), crc);
+		debug_files_choose(request->debug_files, dwfl_module_getelf(module, &bias));
 	return request->debug_file < 0 ? -1 : dup(request->debug_files->fds[request->debug_file]);
 }
 
@@ -622,7 +434,7 @@ int functions_read(struct functions *functions, const struct elf_file *file, con
 	int err;
 
 	*functions = (struct functions){.debug_fd = -1};
-	err = debug_files_open(&debug_files, file, root, path);
+	err = debug_files_open(&debug_files, DEBUG_SYMBOLS, file, root, path);
 	if (err)
 		return err;
 	err = read_functions(functions, file, &debug_files);
