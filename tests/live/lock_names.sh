@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The futexes of a program have names: variables, parts of them, the heap, stacks, and shared memory, as
-# the program and nm say; in ovni-report locks, blocked and why, in Paraver, in a cut trace, and in the parts
+# The futexes of a program have names: variables, their members and elements (of a program without debug
+# information offsets), the heap, stacks, and shared memory, as the program and nm say; in ovni-report locks, blocked and why, in Paraver, in a cut trace, and in the parts
 # of a rotation. The overview names the lock, its owner, and the call in which that sleeps. With --why=none
 # there are no names.
 # needs: root
@@ -31,7 +31,9 @@ element = places["array"]["address"] - bias - nm["local_locks"]
 check(0 < part < 16 and 0 < element < 100, "the layout differs", part, element)
 def at(kind):
     return f"{places[kind]['address']:#x}"
-wanted = {"bss": "zeroed_lock", "part": f"filled_pool+{part:#x}", "array": f"local_locks+{element:#x}",
+members = name != "stripped"
+wanted = {"bss": "zeroed_lock", "part": "filled_pool.lock" if members else f"filled_pool+{part:#x}",
+          "array": "local_locks[1]" if members else f"local_locks+{element:#x}",
           "heap": "heap " + at("heap"), "stack": "stack " + at("stack"),
           "thread_stack": f"stack of thread {places['thread_stack']['holder']} {at('thread_stack')}",
           "file": os.path.realpath("mapped.locks") + f"+{element:#x}", "anonymous": "/dev/zero+0x0"}
@@ -76,13 +78,24 @@ attempts 3 named
 record all all -- named_locks
 names_of all all
 "$B/bin/ovni-emu" -q -o views command || [ $? = 3 ] || complain "ovni-emu fails"
-grep -q '^[0-9]* *zeroed_lock, named_locks ([0-9]*)$' views/thread.pcf || complain "Paraver has no zeroed_lock"
+# Paraver has its own use for square brackets
+for name in zeroed_lock filled_pool.lock 'local_locks(1)'; do
+	grep -qF " $name, named_locks (" views/thread.pcf || complain "Paraver has no $name"
+done
+"$B/bin/ovni-dump" command >dumped
+grep -q 'futex(filled_pool.lock)' dumped || complain "ovni-dump has no filled_pool.lock: $(grep -m1 futex dumped)"
 "$B/bin/ovni-cut" -o cut command >cut.log 2>&1 || complain "ovni-cut: $(cat cut.log)"
 cp command.report cut.report
 names_of cut cut yes
+record_stripped() {
+	strip -g -o stripped_locks "$WORKLOADS/named_locks" || complain "strip fails"
+	"$B/bin/ovni-bpf" -q -o stripped -- ./stripped_locks >stripped.report 2>stripped.log || [ $? = 3 ] || complain "$(cat stripped.log)"
+}
+record_stripped
+names_of stripped stripped
 record rotated command --rotate 700ms -- named_locks
 for part in rotated/*/; do "$B/bin/ovni-report" locks "$part"; done >rotated.locks
-for name in zeroed_lock filled_pool+0x8 local_locks+0x28 /dev/zero+0x0; do
+for name in zeroed_lock filled_pool.lock 'local_locks[1]' /dev/zero+0x0; do
 	grep -qF "$name" rotated.locks || complain "no part of the rotation has $name: $(cat rotated.locks)"
 done
 record none command --why=none -- named_locks

@@ -53,7 +53,7 @@ static void variables_are_found_by_each_of_their_bytes(void **state)
 
 	(void)state;
 	open_this(&file);
-	assert_int_equal(data_symbols_read(&symbols, &file), 0);
+	assert_int_equal(data_symbols_read(&symbols, &file, "", "/proc/self/exe"), 0);
 	bias = bias_of(&symbols);
 	assert_string_equal(name_at(&symbols, bias, &variable_with_a_name), "variable_with_a_name");
 	assert_string_equal(name_at(&symbols, bias, &variable_with_a_name.bytes[47]),
@@ -98,7 +98,7 @@ static void damaged_files_do_no_harm(void **state)
 			assert_int_equal(ftruncate(fd, (off_t)(file.size / 4 * 3)), 0);
 		if (elf_file_open(&damaged, "", path, &err))
 			continue;
-		err = data_symbols_read(&symbols, &damaged);
+		err = data_symbols_read(&symbols, &damaged, "", path);
 		assert_true(!err || err == -ENOEXEC || err == -ENOMEM);
 		read_some += !err;
 		for (uint64_t at = 0; !err && at < file.size; at += 1000)

@@ -13,7 +13,6 @@
 #include "trace/base/array.h"
 #include "trace/base/json.h"
 #include "trace/base/text.h"
-#include "user/elf/functions.h"
 #include "user/host/clock.h"
 #include "user/host/proc_info.h"
 #include "user/host/proc_maps.h"
@@ -58,7 +57,8 @@ struct reading {
 /* ---- a variable of a file ---- */
 
 /* The symbols of an open file, which are read once; NULL: there are none. */
-static const struct data_symbols *symbols_of(struct lock_files *files, const struct elf_file *file)
+static const struct data_symbols *symbols_of(struct lock_files *files, const struct elf_file *file,
+					     const char *root, const char *path)
 {
 	struct lock_file *at = NULL;
 
@@ -73,19 +73,18 @@ static const struct data_symbols *symbols_of(struct lock_files *files, const str
 	at = &files->list[files->n++];
 	*at = (struct lock_file){.device = file->device, .inode = file->inode, .size = file->size};
 	/* a file that cannot be read has no symbols, and is not read again */
-	if (data_symbols_read(&at->symbols, file))
+	if (data_symbols_read(&at->symbols, file, root, path))
 		at->symbols = (struct data_symbols){0};
 	return &at->symbols;
 }
 
-/* "pool+0x10", "libfoo.so.1+0x2040"; NULL: not known. */
+/* "pool.lock", "pool+0x10", "libfoo.so.1+0x2040"; NULL: not known. */
 static char *variable_text(struct lock_files *files, const struct reading *r,
 			   const struct mapping *m)
 {
 	const char *base = strrchr(m->path, '/') + 1;
 	const struct data_symbols *symbols;
-	const struct data_symbol *symbol;
-	char *root = NULL, *text = NULL, plain[DEMANGLE_MAX];
+	char *root = NULL, *text = NULL;
 	struct elf_file file;
 	uint64_t at;
 	int err;
@@ -99,20 +98,10 @@ static char *variable_text(struct lock_files *files, const struct reading *r,
 	if (file.inode != m->inode ||
 	    !elf_file_mapped(&file, m->offset, r->address - m->start, &at))
 		goto close;
-	symbols = symbols_of(files, &file);
-	symbol = symbols ? data_symbols_at(symbols, at) : NULL;
-	if (!symbol)
+	symbols = symbols_of(files, &file, root, m->path);
+	text = symbols ? data_symbols_text(symbols, at) : NULL;
+	if (!text)
 		text = xasprintf("%s+0x%" PRIx64, base, at);
-	else if (demangle(plain, symbol->name, DEMANGLE_NAME))
-		text = strdup(plain);
-	else
-		text = strdup(symbol->name);
-	if (text && symbol && at != symbol->address) {
-		char *longer = xasprintf("%s+0x%" PRIx64, text, at - symbol->address);
-
-		free(text);
-		text = longer;
-	}
 close:
 	elf_file_close(&file);
 out:

@@ -2,14 +2,14 @@
 /*
  * lock_names: the names of the futexes that a thread sleeps on.
  *
- * In: each sleep in futex, with the address; out: `bpf.futexes` of the stream: "pool" or
- * "pool+0x10" (a variable of the program or of a library), "libfoo.so.1+0x2040" (one without a name
- * there),
- * the path of shared memory with "+0x40", "heap 0x5620c0de4060", "stack 0x7ffd0010" of the main
- * thread, "stack of thread 1204 0x7f1000". The writer's thread reads /proc/PID/maps while the
- * process lives, and the symbols of a file once. Invariants: no system call and no waiting in the
- * draining thread; bounded by the limits below; an address that cannot be looked up has no name.
- * Specification: why.md A2; event-mapping.md "The system call of a sleep".
+ * In: each sleep in futex, with the address; out: `bpf.futexes` of the stream: "pool", "pool.lock"
+ * or, without debug information, "pool+0x10" (a variable of the program or of a library),
+ * "libfoo.so.1+0x2040" (one without a name there), the path of shared memory with "+0x40", "heap
+ * 0x5620c0de4060", "stack 0x7ffd0010" of the main thread, "stack of thread 1204 0x7f1000". The
+ * writer's thread reads /proc/PID/maps while the process lives, and the symbols and types of a file
+ * once. Invariants: no system call and no waiting in the draining thread; bounded by the limits
+ * below; an address that cannot be looked up has no name. Specification: why.md A2;
+ * event-mapping.md "The system call of a sleep".
  */
 #ifndef USER_TIMELINE_LOCK_NAMES_H
 #define USER_TIMELINE_LOCK_NAMES_H
