@@ -90,3 +90,26 @@ END
 COLUMNS=600 report inversion >got || fail "the overview"
 grep -q 'for the lock lock, which low (1) had; .* a priority inversion, if the thread that ran is less urgent than those that slept; the owner had SCHED_OTHER nice 0, .*middle.*, which ran meanwhile, SCHED_FIFO 20, high (2).*, which slept longest, SCHED_FIFO 40$' got ||
 	{ cat got; fail "the inversion"; }
+
+# The priorities of victim and culprit; of several threads in a row, none.
+report preempt --csv inversion | cut -d , -f 1,2,4,9,10 >got || fail "preempt"
+diff got - <<'END' || fail "preempt: the priorities"
+victim,culprit,ran,victim_priority,culprit_priority
+low (1),middle (3),400000000,SCHED_OTHER nice 0,SCHED_FIFO 20
+middle (3),not recorded,1,SCHED_FIFO 20,
+END
+report preempt --by process --csv inversion | sed 1d | cut -d , -f 9,10 >got || fail "preempt --by process"
+diff got - <<'END' || fail "preempt --by process"
+,
+,
+END
+make_trace plain <<'END'
+thread n 1 1
+0 OHx i32:0 i32:-1 u64:0
+10 OHp u16:6 i32:3
+10 OHw i32:-1
+40 OHr
+50 OHe
+END
+report preempt plain >got || fail "preempt"
+grep -q 'not recorded' got && ! grep -q priority got || fail "columns of priorities that nobody recorded: $(cat got)"

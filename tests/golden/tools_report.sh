@@ -53,18 +53,18 @@ END
 # CPU 0 ran thread 1 while thread 2 waited on it, 1660 to 1701; other times of threads that are not in
 # the trace, as its session says, and CPU 1 is not in the session. Of cron only the number is known.
 same preempt <<'END'
-victim,culprit,waits,ran,percent,first,max,max_at
-b (2),not recorded,2,509,92.545,0,499,1501
-a (1),not recorded,2,400,100.000,0,300,200
-b (2),a (1),1,41,7.454,0,41,650
-a (1),cron (9),,,,1,,
+victim,culprit,waits,ran,percent,first,max,max_at,victim_priority,culprit_priority
+b (2),not recorded,2,509,92.545,0,499,1501,,
+a (1),not recorded,2,400,100.000,0,300,200,,
+b (2),a (1),1,41,7.454,0,41,650,,
+a (1),cron (9),,,,1,,,,
 END
 # All waits of all threads, by a group of victims and a group of culprits: 400 + 550.
 same preempt --by all <<'END'
-victim,culprit,waits,ran,percent,first,max,max_at
-all threads,not recorded,4,909,95.684,0,499,1501
-all threads,all threads,1,41,4.315,0,41,650
-all threads,cron (9),,,,1,,
+victim,culprit,waits,ran,percent,first,max,max_at,victim_priority,culprit_priority
+all threads,not recorded,4,909,95.684,0,499,1501,,
+all threads,all threads,1,41,4.315,0,41,650,,
+all threads,cron (9),,,,1,,,,
 END
 same wake <<'END'
 waker,woken,times,wait_avg,wait_max,max_at
@@ -203,8 +203,8 @@ time,cpu,thread,sleep,wait,run,why,next,waker
 89,0,a (1),0,30,49,exited,unknown,
 END
 same preempt <<'END'
-victim,culprit,waits,ran,percent,first,max,max_at
-a (1),CPU quota,1,30,100.000,0,30,10
+victim,culprit,waits,ran,percent,first,max,max_at,victim_priority,culprit_priority
+a (1),CPU quota,1,30,100.000,0,30,10,,
 END
 # Periods from wake-up to wake-up (a yield is none), and a first taker that runs for a tenth of the wait.
 make_trace "$T/t" <<'END'
@@ -247,9 +247,9 @@ END
 	echo $'400000000 OHw i32:0\n400000000 OAs i32:-1\n400000000 OHr\n400000000 OHe'
 } | make_trace "$T/t"
 same preempt --tid 1 <<'END'
-victim,culprit,waits,ran,percent,first,max,max_at
-victim (1),hog (3),20,200000020,90.909,0,10000001,999
-victim (1),first (2),20,20000000,9.090,20,1000000,999
+victim,culprit,waits,ran,percent,first,max,max_at,victim_priority,culprit_priority
+victim (1),hog (3),20,200000020,90.909,0,10000001,999,,
+victim (1),first (2),20,20000000,9.090,20,1000000,999,,
 END
 
 # A move that is known at the switch-in: a woken thread was queued there since its wake-up, and one
@@ -267,17 +267,17 @@ END
 	printf '%s\n' '1 OHx i32:-1 i32:-1 u64:0' '1 OHp u16:1 i32:0' '400 OHw i32:-2' '401 OAs i32:1' '401 OHr' '410 OHe'
 } | make_trace "$T/t"
 same preempt --tid 1 <<'END'
-victim,culprit,waits,ran,percent,first,max,max_at
-moved (1),on0 (2),2,202,66.666,1,101,399
-moved (1),on1 (3),1,101,33.333,0,101,199
-moved (1),migration/1 (4),0,0,0.000,1,0,
+victim,culprit,waits,ran,percent,first,max,max_at,victim_priority,culprit_priority
+moved (1),on0 (2),2,202,66.666,1,101,399,,
+moved (1),on1 (3),1,101,33.333,0,101,199,,
+moved (1),migration/1 (4),0,0,0.000,1,0,,,
 END
 sed -i 's/"migration\/1"/"stopped"/' "$T"/t/loom.n/proc.4/thread.4/stream.json
 same preempt --tid 1 --comm moved --sort culprit <<'END'
-victim,culprit,waits,ran,percent,first,max,max_at
-moved (1),on0 (2),1,101,33.333,1,101,599
-moved (1),on1 (3),2,192,63.366,0,101,199
-moved (1),stopped (4),1,10,3.300,1,10,399
+victim,culprit,waits,ran,percent,first,max,max_at,victim_priority,culprit_priority
+moved (1),on0 (2),1,101,33.333,1,101,599,,
+moved (1),on1 (3),2,192,63.366,0,101,199,,
+moved (1),stopped (4),1,10,3.300,1,10,399,,
 END
 
 # In a gap the state of the thread is not known, although calls return there: f is entered before the

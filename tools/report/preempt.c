@@ -7,7 +7,8 @@
  *   latcrit (1204)    idle                 12  1.204 ms     0.27      0   310.2 us  1.310442
  *
  * The rows of a victim add up to its waits (culprits.h). A thread without a stream is known only as
- * the one that took the CPU first: its time is unknown.
+ * the one that took the CPU first: its time is unknown. With --why=prio both have the priority that
+ * they had longest.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,30 +16,45 @@
 
 #include "tools/report/reports.h"
 #include "trace/analysis/culprits.h"
+#include "trace/base/text.h"
 
 static const struct table_column columns[] = {
-	{"victim", "victim", CELL_TEXT, 16},	 {"culprit", "culprit", CELL_TEXT, 16},
-	{"waits", "waits", CELL_COUNT, 6},	 {"ran", "ran", CELL_DURATION, 10},
-	{"percent", "of wait", CELL_PERCENT, 7}, {"first", "first", CELL_COUNT, 6},
-	{"max", "max", CELL_DURATION, 10},	 {"max_at", "max at", CELL_CLOCK, 10},
+	{"victim", "victim", CELL_TEXT, 16},
+	{"culprit", "culprit", CELL_TEXT, 16},
+	{"waits", "waits", CELL_COUNT, 6},
+	{"ran", "ran", CELL_DURATION, 10},
+	{"percent", "of wait", CELL_PERCENT, 7},
+	{"first", "first", CELL_COUNT, 6},
+	{"max", "max", CELL_DURATION, 10},
+	{"max_at", "max at", CELL_CLOCK, 10},
+	{"victim_priority", "victim's priority", CELL_TEXT, 0, SHOW_IF_ANY},
+	{"culprit_priority", "culprit's priority", CELL_TEXT, 0, SHOW_IF_ANY},
+};
+
+struct preempt {
+	struct culprits culprits;
+	struct thread_priorities priorities;
 };
 
 static int init(struct report *report)
 {
-	struct culprits *culprits = report->more;
-	int err = culprits_init(culprits, report->source, report->filter->first,
+	struct preempt *preempt = report->more;
+	int err = culprits_init(&preempt->culprits, report->source, report->filter->first,
 				report->filter->last);
 
-	culprits->detailed = true;
-	return err;
+	preempt->culprits.detailed = true;
+	return err ? err : thread_priorities_init(&preempt->priorities, report->source);
 }
 
 static int event(void *arg, const struct intervals *intervals, uint32_t stream,
 		 const struct event *ev)
 {
 	struct report *report = arg;
+	struct preempt *preempt = report->more;
 
-	return culprits_step(report->more, intervals, stream, ev);
+	if (ev->clock <= report->filter->last)
+		(void)thread_priorities_step(&preempt->priorities, stream, ev);
+	return culprits_step(&preempt->culprits, intervals, stream, ev);
 }
 
 /* The culprit of a pair as a row names it: the group of a thread, or less than 0 as in culprits.h.
@@ -70,7 +86,7 @@ static char *name_culprit(const struct report *report, const struct culprit_pair
 static int compare(const void *pa, const void *pb, void *arg)
 {
 	const struct report *report = arg;
-	const struct culprit_pair *pairs = ((const struct culprits *)report->more)->pairs;
+	const struct culprit_pair *pairs = ((const struct preempt *)report->more)->culprits.pairs;
 	uint32_t i = *(const uint32_t *)pa, k = *(const uint32_t *)pb;
 	uint32_t a = report->groups.of[pairs[i].victim], b = report->groups.of[pairs[k].victim];
 	int64_t x = culprit_of(report, &pairs[i]), y = culprit_of(report, &pairs[k]);
@@ -80,6 +96,19 @@ static int compare(const void *pa, const void *pb, void *arg)
 	if (x != y)
 		return x < y ? -1 : 1;
 	return i < k ? -1 : i > k;
+}
+
+/* The priority that a thread had longest; "": not known, or the row is of several threads. */
+static char *priority_of(const struct report *report, uint32_t stream)
+{
+	const struct preempt *preempt = report->more;
+	int64_t last = report->intervals->last, end = report->filter->last;
+	const char *text = NULL;
+
+	if (report->groups.list[report->groups.of[stream]].tid != CELL_UNKNOWN)
+		text = thread_priority_longest(&preempt->priorities, stream,
+					       end < last ? end : last);
+	return text ? text_escaped(text) : strdup("");
 }
 
 /* A row for the sum of some pairs, which begins as the first of them; `waited`: by the victims. */
@@ -95,11 +124,15 @@ static int add(struct report *report, const struct culprit_pair *p, int64_t wait
 		{.number = (int64_t)p->first},
 		{.number = known && !others ? p->max : CELL_UNKNOWN},
 		{.number = report_clock(report->intervals, p->max_at)},
+		{.text = NULL},
+		{.text = NULL},
 	};
 
 	/* outside of the initializer, where the analyzer misses that the table owns them */
 	row[0].text = strdup(report->groups.list[report->groups.of[p->victim]].label);
 	row[1].text = name_culprit(report, p);
+	row[8].text = priority_of(report, p->victim);
+	row[9].text = p->culprit < 0 ? strdup("") : priority_of(report, (uint32_t)p->culprit);
 	return table_add(&report->table, row);
 }
 
@@ -117,7 +150,8 @@ static void sum_up(struct culprit_pair *sum, const struct culprit_pair *p)
 
 static int rows(struct report *report)
 {
-	struct culprits *culprits = report->more;
+	struct preempt *preempt = report->more;
+	struct culprits *culprits = &preempt->culprits;
 	size_t nstreams = report->source->trace.nstreams, n = 0;
 	uint32_t *order = NULL;
 	int64_t *waited = NULL;
@@ -165,7 +199,10 @@ out:
 
 static void release(struct report *report)
 {
-	culprits_fini(report->more);
+	struct preempt *preempt = report->more;
+
+	culprits_fini(&preempt->culprits);
+	thread_priorities_fini(&preempt->priorities);
 }
 
 const struct report_kind report_preempt = {
@@ -175,7 +212,7 @@ const struct report_kind report_preempt = {
 	.order = "ran",
 	.names = true,
 	.by = BY_THREAD,
-	.more = sizeof(struct culprits),
+	.more = sizeof(struct preempt),
 	.init = init,
 	.listener = {.event = event},
 	.rows = rows,
