@@ -89,7 +89,7 @@ OVNI_LOOM="" ./loomsim whole 20000 1 16 snapshots >/dev/null
 recorder cut
 OVNI_LOOM="channel=socket" ./loomsim none 900000000 1 16 snapshots >/dev/null 2>&1 &
 simulator=$!
-big() { [ "$(stat -c %s cut.trace.bin 2>/dev/null || echo 0)" -gt 10000000 ]; }
+big() { [ "$(stat -c %s cut.trace.bin 2>/dev/null || echo 0)" -gt 20000000 ]; } # more than the whole run
 until_true big
 kill -9 $simulator
 wait $simulator 2>/dev/null
