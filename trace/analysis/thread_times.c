@@ -158,12 +158,15 @@ static void take_irqs(const struct thread_times *times, const struct intervals *
 		      uint32_t stream, const struct event *ev)
 {
 	struct thread_time *t = &times->threads[stream];
-	int64_t from, to, ns = thread_times_interrupts(times, intervals, stream, ev, &from, &to);
+	int64_t from, to, ns;
 
 	if (ev->value == 'p') {
 		t->run_from = intervals->threads[stream].interval.start;
 		t->run_to = ev->clock;
 	}
+	if (!interval_irq_ns(ev)) /* nor is the line of the last run touched */
+		return;
+	ns = thread_times_interrupts(times, intervals, stream, ev, &from, &to);
 	if (!ns)
 		return;
 	ns = thread_times_interrupts_share(ns, clock_distance(from, to),

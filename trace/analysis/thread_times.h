@@ -53,17 +53,20 @@ static inline void time_stays_add(struct time_stays *to, const struct time_stays
 	}
 }
 
-struct thread_time { /* of one thread; the first line of the cache is touched at each change */
+struct thread_time { /* of one thread; the first line of the cache is touched at each change, */
 	enum time_use use; /* the present one, */
 	int64_t since;	   /* and when it began */
 	int64_t known;	   /* private: the present run, as far as its end was searched */
 	int64_t classes[TIME_CLASSES]; /* ns, up to `since` */
-	uint64_t looked;	       /* private: offset of the event where the search goes on */
-	struct time_stays uses[TIME_USES];
+	uint64_t looked; /* and the second one at each run; private: where the search goes on */
 	int64_t run_from, run_to; /* private: clocks of its last run */
 	int64_t irq;		  /* ns of TIME_RUNNING that interrupts took (--why=irq); of a run
 				     that the window cuts, the share by time */
+	struct time_stays uses[TIME_USES];
 } __attribute__((aligned(ARRAY_LINE)));
+
+_Static_assert(offsetof(struct thread_time, looked) == ARRAY_LINE, "the second line of the cache");
+_Static_assert(TIME_RUNNING == 0, "the sum of the runs is in it, too");
 
 struct thread_times {
 	struct thread_time *threads; /* of each stream */

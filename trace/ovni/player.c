@@ -84,7 +84,7 @@ static inline void move_down(struct player *player, int64_t clock, uint32_t inde
 			__builtin_prefetch(player->streams[risen].at);
 		} else if (depth == 4) {
 			__builtin_prefetch(&player->streams[risen]);
-			__builtin_prefetch(&player->streams[risen].base);
+			__builtin_prefetch(&player->streams[risen].guard);
 		}
 	}
 #pragma GCC unroll 8

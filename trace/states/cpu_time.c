@@ -52,6 +52,14 @@ static int add_batch(struct cpu_times *times)
 	}
 	for (size_t i = 0; i < times->nbatch; i++) {
 		const struct cpu_span *span = &times->batch[i];
+		const struct span_row *row = &times->rows[span->stream];
+
+		if ((uint32_t)span->cpu / PAGE_CPUS < row->npages)
+			__builtin_prefetch(row->pages[span->cpu / PAGE_CPUS] +
+					   span->cpu % PAGE_CPUS);
+	}
+	for (size_t i = 0; i < times->nbatch; i++) {
+		const struct cpu_span *span = &times->batch[i];
 		struct cpu_sum *sum = sum_of(&times->rows[span->stream], (uint32_t)span->cpu);
 
 		if (!sum)
