@@ -295,6 +295,42 @@ static void every_event_is_seen_once_mapped_or_not(void **state)
 	free(b.data);
 }
 
+/* The second one begins in the middle of the first, and its end does not unmap the file. */
+static void a_stream_is_read_twice_from_one_mapping(void **state)
+{
+	struct kit_bytes b = {0};
+	struct stream s;
+
+	(void)state;
+	make_mixed(&b, 1 << 20);
+	write_stream("mixed", &b);
+	for (int mapped = 0; mapped < 2; mapped++) {
+		struct stream *twice = streams_new(2);
+
+		assert_non_null(twice);
+		if (!mapped)
+			no_more_maps();
+		assert_int_equal(stream_open(&s, kit_dir, "mixed"), 0);
+		assert_int_equal(stream_step(&s), 1);
+		for (size_t i = 0; i < 2; i++) {
+			assert_int_equal(stream_share(&twice[i], &s), 0);
+			assert_int_equal(twice[i].shared, mapped);
+			assert_int_equal(twice[i].base == s.base, mapped);
+			check_mixed(&twice[i], &b);
+			streams_release(twice, 2);
+		}
+		stream_close(&twice[0]);
+		streams_free(twice, 2);
+		stream_rewind(&s);
+		check_mixed(&s, &b);
+		stream_close(&s);
+		if (!mapped)
+			maps_again();
+		assert_int_equal(guard_count(), 0);
+	}
+	free(b.data);
+}
+
 /* kB of a line of /proc/self/status. */
 static long memory(const char *key)
 {
@@ -548,6 +584,7 @@ int main(void)
 		cmocka_unit_test(paths_that_are_no_files_are_refused),
 		cmocka_unit_test(a_stream_without_write_permission_is_read),
 		cmocka_unit_test(every_event_is_seen_once_mapped_or_not),
+		cmocka_unit_test(a_stream_is_read_twice_from_one_mapping),
 		cmocka_unit_test(read_space_is_released),
 		cmocka_unit_test(a_mapped_file_that_shrinks_ends_in_an_error),
 		cmocka_unit_test(a_file_read_by_windows_that_changes_ends_in_an_error),

@@ -7,22 +7,17 @@
 
 #include "trace/base/log.h"
 
-static int read_findings(struct findings_walk *w)
+static int share_streams(struct findings_walk *w, const struct stream *streams)
 {
-	struct source *source = &w->source;
-	size_t n = source->trace.nstreams;
-	int err;
+	size_t n = w->source.trace.nstreams;
+	int err = 0;
 
-	source->streams = streams_new(n);
-	if (!source->streams)
+	w->source.streams = streams_new(n);
+	if (!w->source.streams)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		err = stream_open(&source->streams[i], source->trace.fd, source->trace.streams[i]);
-		if (err)
-			return err;
-	}
-	err = findings_read(w->findings, source, w->first, w->last);
-	return w->findings->complete && err != -ENOMEM ? 0 : err;
+	for (size_t i = 0; i < n && !err; i++)
+		err = stream_share(&w->source.streams[i], &streams[i]);
+	return err;
 }
 
 static void *run(void *arg)
@@ -30,7 +25,9 @@ static void *run(void *arg)
 	struct findings_walk *w = arg;
 
 	log_mute(true);
-	w->err = read_findings(w);
+	w->err = findings_read(w->findings, &w->source, w->first, w->last);
+	if (w->findings->complete && w->err != -ENOMEM)
+		w->err = 0;
 	log_mute(false);
 	return NULL;
 }
@@ -40,7 +37,11 @@ void findings_walk_begin(struct findings_walk *w, const struct source *source,
 {
 	*w = (struct findings_walk){
 		.source = *source, .findings = findings, .first = first, .last = last};
-	w->source.streams = NULL;
+	log_mute(true);
+	w->err = share_streams(w, source->streams);
+	log_mute(false);
+	if (w->err)
+		return;
 	w->running = !pthread_create(&w->thread, NULL, run, w);
 	if (!w->running)
 		run(w);

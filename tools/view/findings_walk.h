@@ -3,7 +3,8 @@
  * findings_walk: the findings of ovni-report, computed in a thread of their own beside the walk
  * that makes the page: their data would evict each other from the caches of one CPU.
  *
- * In: an open trace; out: findings (findings.h) of streams opened once more. Messages about damage
+ * In: an open trace; out: findings (findings.h) of streams that share
+ * the mapped files. Messages about damage
  * come from the walk of the page alone. Without a thread the walk takes place at once.
  */
 #ifndef TOOLS_VIEW_FINDINGS_WALK_H

@@ -725,6 +725,7 @@ int findings_read(struct findings *f, const struct source *source, int64_t first
 	err = walked;
 	if (!intervals.threads || walked == -ENOMEM)
 		goto out;
+	streams_release(source->streams, source->trace.nstreams); /* the lists take memory, too */
 	err = findings_end(f, &intervals);
 	err = err ? err : walked;
 	err = err || !f->damaged_stacks ? err : -EBADMSG;

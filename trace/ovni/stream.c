@@ -25,6 +25,7 @@
 #define KEPT_TOTAL (64u << 20) /* bytes of mapped files in use, of all streams, */
 #define KEPT_MOST  (1u << 20)  /* and the most of one stream; the least is a page */
 #define STAT_BYTES (64u << 10) /* bytes of a mapped file that one fstat() covers */
+#define SMALL	   (64u << 10) /* bytes that one page fault maps, by default: never released */
 #define WINDOW	   (4u << 10)  /* bytes, of a file that is not mapped */
 
 /* Opens the file `name` of the stream. Returns a descriptor or -errno. */
@@ -160,8 +161,22 @@ out:
 	return err;
 }
 
+int stream_share(struct stream *stream, const struct stream *of)
+{
+	if (!of->guard)
+		return stream_open(stream, of->trace_fd, of->path);
+	*stream = *of;
+	stream->shared = true;
+	stream_rewind(stream);
+	return 0;
+}
+
 void stream_close(struct stream *stream)
 {
+	if (stream->shared) {
+		memset(stream, 0, sizeof(*stream));
+		return;
+	}
 	if (stream->guard) {
 		guard_remove(stream->guard);
 		munmap((void *)stream->base, (size_t)stream->size);
@@ -177,35 +192,58 @@ struct stream *streams_new(size_t n)
 	return n < SIZE_MAX ? array_lines(n + 1, sizeof(struct stream)) : NULL;
 }
 
-/* Mappings made one after the other are mostly adjacent: one munmap() ends several. */
-void streams_free(struct stream *streams, size_t n)
+static int release(void *base, size_t size)
+{
+	return madvise(base, size, MADV_DONTNEED);
+}
+
+/* Mappings made one after the other are mostly adjacent: one call of `end` takes several. */
+static void each_range(const struct stream *streams, size_t n, int (*end)(void *, size_t))
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), low = 0, high = 0;
 
-	for (size_t i = 0; streams && i < n; i++) {
-		struct stream *stream = &streams[i];
+	for (size_t i = 0; i < n; i++) {
+		const struct stream *stream = &streams[i];
 		uintptr_t from = (uintptr_t)stream->base;
 		uintptr_t to = (from + (uintptr_t)stream->size + page - 1) & ~(page - 1);
 
-		if (stream->guard) {
-			guard_remove(stream->guard);
-			stream->guard = NULL;
-			stream->base = NULL;
-			if (to == low) {
-				low = from;
-			} else if (from == high) {
-				high = to;
-			} else {
-				if (high)
-					munmap((void *)low, high - low);
-				low = from;
-				high = to;
-			}
+		if (!stream->guard)
+			continue;
+		if (to == low) {
+			low = from;
+		} else if (from == high) {
+			high = to;
+		} else {
+			if (high)
+				end((void *)low, high - low);
+			low = from;
+			high = to;
 		}
-		stream_close(stream);
 	}
 	if (high)
-		munmap((void *)low, high - low);
+		end((void *)low, high - low);
+}
+
+void streams_release(const struct stream *streams, size_t n)
+{
+	each_range(streams, n, release);
+}
+
+void streams_free(struct stream *streams, size_t n)
+{
+	for (size_t i = 0; streams && i < n; i++)
+		if (streams[i].shared)
+			stream_close(&streams[i]);
+		else
+			guard_remove(streams[i].guard);
+	if (streams)
+		each_range(streams, n, munmap);
+	for (size_t i = 0; streams && i < n; i++) {
+		if (streams[i].guard)
+			streams[i].base = NULL;
+		streams[i].guard = NULL;
+		stream_close(&streams[i]);
+	}
 	free(streams);
 }
 
@@ -242,7 +280,8 @@ static size_t share(size_t page)
 
 /*
  * Opens the next part of a mapped file, at least `want` bytes from stream->at, and releases the
- * pages behind. The file must have more bytes.
+ * pages behind, unless it is small: each release interrupts the other CPUs of the process. The file
+ * must have more bytes.
  */
 static void extend_map(struct stream *stream, uint64_t want)
 {
@@ -251,7 +290,7 @@ static void extend_map(struct stream *stream, uint64_t want)
 	/* whole pages, without those of the current event, since its payload may be in use */
 	size_t behind = (size_t)(stream->at - stream->ev.size - stream->kept) & ~(page - 1);
 
-	if (behind > part / 2) {
+	if (stream->size > SMALL && behind > part / 2) {
 		madvise((void *)stream->kept, behind, MADV_DONTNEED);
 		stream->kept += behind;
 	}
@@ -370,7 +409,7 @@ int stream_more(struct stream *stream, ssize_t n)
 	if (n > 0 && event_is_zeros(stream->at))
 		n = -EBADMSG;
 	if (n < 0) {
-		stream->error = (int)n;
+		stream->error = (int16_t)n;
 		stream->ev.size = 0;
 		return (int)n;
 	}

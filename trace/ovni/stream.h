@@ -51,7 +51,8 @@ struct stream {
 	uint64_t sound;		/* mapped: zeros before it are bytes of the file */
 	uint64_t device, inode; /* of the file, to detect another one in its place */
 	int trace_fd;		/* owned by the caller */
-	int error;		/* of stream_step(), 0 for none */
+	int16_t error;		/* of stream_step(), 0 for none */
+	bool shared;		/* path and mapping belong to another stream: stream_share() */
 };
 _Static_assert(sizeof(struct stream) == 128, "streams_new() aligns each of them");
 
@@ -62,12 +63,22 @@ _Static_assert(sizeof(struct stream) == 128, "streams_new() aligns each of them"
  */
 int stream_open(struct stream *stream, int trace_fd, const char *path)
 	__attribute__((warn_unused_result));
+/*
+ * Opens the same stream once more, for another thread, without another mapping; it begins before
+ * the first event. `of` must stay open until stream_close(). Returns 0, or -errno after one
+ * message.
+ */
+int stream_share(struct stream *stream, const struct stream *of)
+	__attribute__((warn_unused_result));
 void stream_close(struct stream *stream); /* accepts a zeroed struct */
 
 /* Allocates `n` streams, all closed. Returns NULL out of memory. */
 struct stream *streams_new(size_t n);
 /* Closes all streams, in fewer steps than one by one, and frees them. Accepts NULL. */
 void streams_free(struct stream *streams, size_t n);
+/* Gives back the memory of their files. Later accesses, also by streams that share a mapping, take
+ * it again. */
+void streams_release(const struct stream *streams, size_t n);
 
 /* The cold part of stream_step(): `n` is the result of event_decode(). */
 int stream_more(struct stream *stream, ssize_t n);
