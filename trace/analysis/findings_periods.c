@@ -21,8 +21,8 @@ struct periods {
 	int64_t most, most_at, most_wait;
 	struct {
 		int64_t sum;
-		uint64_t count;
-	} of[PERIOD_BUCKETS];
+		uint32_t count;
+	} __attribute__((packed)) of[PERIOD_BUCKETS]; /* most of the memory of a thread */
 };
 
 /* The bucket of a period. */
@@ -50,6 +50,8 @@ int findings_add_period(struct thread_walk *w, int64_t clock)
 	if (!w->periods)
 		return -ENOMEM;
 	bucket = period_bucket(ns);
+	if (w->periods->of[bucket].count == UINT32_MAX)
+		return 0;
 	w->periods->of[bucket].count++;
 	w->periods->of[bucket].sum = clock_sum(w->periods->of[bucket].sum, ns);
 	if (ns > w->periods->most) {
