@@ -109,6 +109,7 @@ assert a["controls"] == b["controls"] and a["clock"] == b["clock"]
 END
 
 echo "a recorder that is stopped, and one that is killed: the simulator says so and ends"
+OVNI_LOOM="" ./loomsim full 20000 1 16 full >/dev/null
 for signal in TERM KILL; do
 	rm -f cut.*
 	recorder cut
@@ -123,7 +124,11 @@ for signal in TERM KILL; do
 		"$loom" check cut >verdict || wrong "TERM: not valid: $(cat verdict)"
 	else
 		wait $pid 2>/dev/null || true
-		"$loom" check --perf - cut.trace.bin >verdict || wrong "KILL: the records are not valid: $(cat verdict)"
+		# the last write may be cut, and the header older than it
+		python3 - <<'END' || wrong "KILL: the records are not those of the simulator"
+cut, whole = (open(name + ".trace.bin", "rb").read()[16:] for name in ("cut", "full"))
+assert len(cut) > len(whole) and cut.startswith(whole[:-38])
+END
 	fi
 done
 
