@@ -195,7 +195,7 @@ static __always_inline void long_irq_ended(struct cpu_state *cpu, struct cpu_irq
 		long_irq_send(cpu);
 }
 
-/* A program begins to fill in a record: handlers that interrupt it wait. */
+/* A program begins to fill in a record: long handlers that interrupt it are kept until its end. */
 static __always_inline void long_irq_wait(struct cpu_state *cpu)
 {
 	if (settings.irq_ns)

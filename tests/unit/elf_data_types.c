@@ -216,7 +216,7 @@ static void without_debug_information_parts_are_offsets(void **state)
 	data_symbols_free(&symbols);
 }
 
-/* What a child may answer: types that contain themselves, and numbers that are none. */
+/* Answers of a child that must not be believed: types that contain themselves, unknown numbers. */
 static void loops_of_types_end(void **state)
 {
 	struct data_type list[] = {

@@ -84,13 +84,12 @@ static bool is_stale(const struct sockaddr_un *name)
 /* Listens at a socket that only this user may connect to. Returns a descriptor or -errno. */
 static int listen_at(const char *path)
 {
-	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	struct sockaddr_un name;
 	mode_t mask;
-	int fd, err;
+	int fd, err = channel_address(&name, path);
 
-	if (strlen(path) >= sizeof(name.sun_path))
-		return -ENAMETOOLONG;
-	strcpy(name.sun_path, path);
+	if (err)
+		return err;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;

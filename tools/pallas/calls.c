@@ -12,7 +12,7 @@
 
 struct open_call {
 	uint32_t row;
-	bool outer, counted; /* counted: begun in the window */
+	bool outer;
 	uint64_t begin, called;
 };
 
@@ -21,10 +21,8 @@ struct walk {
 	const struct thread_grammar *g;
 	struct open_call *stack;
 	size_t nstack;
-	size_t ncounted;
 	uint32_t *nopen; /* open calls of each row */
 	uint64_t first, last;
-	enum calls_of of;
 	calls_fn fn;
 	void *to;
 };
@@ -82,7 +80,7 @@ void calls_fini(struct calls *c)
 
 /* ---- open calls ---- */
 
-static int enter(struct walk *w, uint32_t row, uint64_t time, bool counted)
+static int enter(struct walk *w, uint32_t row, uint64_t time)
 {
 	struct open_call *call;
 
@@ -94,9 +92,7 @@ static int enter(struct walk *w, uint32_t row, uint64_t time, bool counted)
 	call = ARRAY_ADD(w->stack, w->nstack);
 	if (!call)
 		return log_no_memory("for the calls of a thread");
-	*call = (struct open_call){
-		.row = row, .outer = w->nopen[row]++ == 0, .counted = counted, .begin = time};
-	w->ncounted += counted;
+	*call = (struct open_call){.row = row, .outer = w->nopen[row]++ == 0, .begin = time};
 	return 0;
 }
 
@@ -113,21 +109,18 @@ static int leave(struct walk *w, uint64_t time)
 	w->nopen[o->row]--;
 	if (w->nstack)
 		w->stack[w->nstack - 1].called += call.end - call.begin;
-	if (!o->counted)
-		return 0;
-	w->ncounted--;
 	return w->fn(w->to, &call);
 }
 
 /* Handles an event: 1 if it changed the open calls, 0, or -errno. */
-static int put(struct walk *w, uint32_t event, uint64_t time, bool counted)
+static int put(struct walk *w, uint32_t event, uint64_t time)
 {
 	uint32_t row = w->c->row_of[event];
 
 	if (row == PALLAS_NONE)
 		return 0;
 	if (w->g->events[event].record == PALLAS_ENTER)
-		return enter(w, row, time, counted);
+		return enter(w, row, time);
 	if (!w->nstack || w->stack[w->nstack - 1].row != row)
 		return 0;
 	return leave(w, time);
@@ -236,7 +229,7 @@ static int pass_events(struct walk *w, struct structure *t, uint64_t left)
 		id = token_id(token);
 		f->at += 4;
 		if (token_type(token) == TOKEN_EVENT) {
-			int err = put(w, id, w->first, w->of == CALLS_PARTS);
+			int err = put(w, id, w->first);
 
 			if (err)
 				return err;
@@ -295,22 +288,16 @@ static int walk_window(struct walk *w, struct pallas_expand *x)
 {
 	int got, err = 0;
 
-	while (!err && (got = pallas_expand_next(x)) == 1) {
-		bool after = x->time > w->last;
-
-		if (after && (w->of == CALLS_PARTS || !w->ncounted))
-			break;
-		err = put(w, x->event, x->time, !after);
-	}
+	while (!err && (got = pallas_expand_next(x)) == 1 && x->time <= w->last)
+		err = put(w, x->event, x->time);
 	return err ? err : got < 0 ? got : 0;
 }
 
 int calls_walk(const struct calls *c, struct pallas_loader *loader, const struct selection *s,
-	       enum calls_of of, calls_fn fn, void *to)
+	       calls_fn fn, void *to)
 {
 	const struct thread_grammar *g = &c->thread->grammar;
-	struct walk w = {
-		.c = c, .g = g, .first = s->first, .last = s->last, .of = of, .fn = fn, .to = to};
+	struct walk w = {.c = c, .g = g, .first = s->first, .last = s->last, .fn = fn, .to = to};
 	struct pallas_expand x = {0};
 	uint64_t before, end = 0;
 	int err;
@@ -338,7 +325,7 @@ int calls_walk(const struct calls *c, struct pallas_loader *loader, const struct
 		goto out;
 	err = walk_window(&w, &x);
 	/* the calls that are open there end with the window or the thread */
-	end = of == CALLS_PARTS && s->last < end ? s->last : end;
+	end = s->last < end ? s->last : end;
 	while (!err && w.nstack)
 		err = leave(&w, end);
 out:

@@ -21,11 +21,6 @@ struct call {
 	bool outer;	     /* no other call of its region is around it */
 };
 
-enum calls_of {
-	CALLS_PARTS, /* all calls, cut at both ends of the window */
-	CALLS_WHOLE, /* calls that begin in the window, with their real ends */
-};
-
 /* Called for each call. Returns 0, or -errno after one message, which ends the walk. */
 typedef int (*calls_fn)(void *to, const struct call *call);
 
@@ -42,7 +37,9 @@ int calls_init(struct calls *c, const struct selection *s, const struct pallas_t
 	       const struct pallas_thread *thread) __attribute__((warn_unused_result));
 void calls_fini(struct calls *c); /* accepts a zeroed struct */
 
+/* Calls `fn` for all calls of the thread in the window, cut at both of its ends. Returns 0, or
+ * -errno after one message, or what `fn` returned. */
 int calls_walk(const struct calls *c, struct pallas_loader *loader, const struct selection *s,
-	       enum calls_of of, calls_fn fn, void *to) __attribute__((warn_unused_result));
+	       calls_fn fn, void *to) __attribute__((warn_unused_result));
 
 #endif

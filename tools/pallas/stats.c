@@ -258,7 +258,7 @@ static int regions_window(struct regions *r, struct pallas_loader *loader,
 	for (size_t i = 0; i < r->n; i++)
 		r->rows[i] = (struct region){
 			.ref = calls.refs[i], .min = UINT64_MAX, .from = FROM_WINDOW};
-	err = calls_walk(&calls, loader, s, CALLS_PARTS, add_part, r);
+	err = calls_walk(&calls, loader, s, add_part, r);
 out:
 	calls_fini(&calls);
 	return err;

@@ -291,13 +291,13 @@ class Painter {
 			const x0 = Math.max((points.begin[i] - t0) * scale, 0), x1 = Math.min((model.valueEnd(line, at) - t0) * scale, width);
 			const label = model.labelOf(i), text = label === undefined ? String(points.values[i]) : shown(label);
 			const wide = Math.max(x1 - x0, 1), letters = Math.floor((wide - 6) / 6);
-			const share = label !== undefined || most <= least ? 1 : (Number(points.values[i]) - least) / (most - least);
+			const share = label !== undefined ? 1 : most > least ? (Number(points.values[i]) - least) / (most - least) : most ? 1 : 0;
 			const height = Math.max(share * (LINE - 2), 1), hue = label === undefined ? this.dim : hueOf(text);
 			const none = label === 'none';
 			context.fillStyle = hue;
 			if (!none)
 				context.fillRect(left + x0, y + LINE - 2 - height, wide > 3 ? wide - 1 : wide, height);
-			if (letters >= 3) {
+			if (letters >= 3 && (label !== undefined || text !== '0')) { /* of 0, the line is enough */
 				context.fillStyle = none || share < 0.8 ? this.ink : inkOn(hue);
 				context.fillText(cut(text, letters), left + x0 + 3, y + LINE / 2 - 1);
 			}

@@ -118,17 +118,28 @@ int channel_send_counts(int fd, enum channel_kind kind, const struct loom_accoun
 	return channel_send(fd, kind, counts, sizeof(counts));
 }
 
+int channel_address(struct sockaddr_un *name, const char *path)
+{
+	size_t length = strlen(path);
+
+	*name = (struct sockaddr_un){.sun_family = AF_UNIX};
+	if (length >= sizeof(name->sun_path))
+		return -ENAMETOOLONG;
+	memcpy(name->sun_path, path, length);
+	return 0;
+}
+
 int channel_connect(const char *path, const struct channel_hello *hello)
 {
-	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	struct sockaddr_un name;
 	struct timeval patience = {.tv_sec = ANSWER_SECONDS};
 	uint8_t bytes[HELLO_SIZE] = MAGIC;
 	uint32_t version = htole32(WIRE_VERSION);
 	int fd, err;
 
-	if (strlen(path) >= sizeof(name.sun_path))
-		return -ENAMETOOLONG;
-	strcpy(name.sun_path, path);
+	err = channel_address(&name, path);
+	if (err)
+		return err;
 	memcpy(bytes + 8, &version, sizeof(version));
 	bytes[12] = (uint8_t)hello->mode;
 	bytes[13] = (uint8_t)hello->as;

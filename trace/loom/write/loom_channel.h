@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/un.h>
 
 #include "trace/loom/write/loom_writer.h"
 
@@ -49,6 +50,9 @@ static inline size_t channel_record_size(enum loom_written as)
 }
 
 /* ---- the writer ---- */
+
+/* Stores the address of the socket `path`. Returns 0, or -ENAMETOOLONG. */
+int channel_address(struct sockaddr_un *name, const char *path);
 
 /*
  * Connects to the recorder that listens at the socket `path`, and waits for its answer. Returns a
