@@ -13,7 +13,7 @@ cd "$T" || exit 1
 [ "$(nproc)" -ge 2 ] || skip "needs 2 CPUs"
 
 cat >irqs.py <<'E'
-import struct, subprocess
+import bisect, struct, subprocess
 B = os.environ["B"]
 KINDS = ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"]
 OTHERS = {2: "local timer", 3: "irq work", 4: "call function", 5: "call function single", 6: "reschedule"}
@@ -22,9 +22,9 @@ t0, t1 = int(session["t0"]), int(session["t1"])
 check(session.get("irq") is True, "the session does not say that it has interrupts")
 # A hypervisor that takes the CPU inside a handler may do so between the two instruments' clocks: such a handler
 # is longer than 1 ms.
-# At its entry, the tracer's own work comes before ours and counts as its handler's: 0.1 to 0.2 us, and some 0.6 us on
-# a CPU with few handlers, whose caches have forgotten it.
-def own_work(handlers): return handlers * (250 if handlers > 5000 else 1000)
+# At its entry, the tracer's own work comes before ours and counts as its handler's: 0.1 to 0.2 us, and 0.6 to 0.8 us
+# where the caches have forgotten it: on a CPU with few handlers, or one that others keep busy.
+def own_work(handlers): return handlers * 1000
 data = open(name + ".seen", "rb").read()
 (n,) = struct.unpack_from("<Q", data, 8)
 by_cpu = {}
@@ -78,6 +78,17 @@ check(sum(sum(o.values()) for o in ours_of.values()) > 0, "no interrupts at all"
 limit, slack = int(session["interrupts"]["limit_ns"]), 3000
 marked = compared = equal = long = missing = 0
 def kind_of(label): return label if label.split()[0] != "irq" or label == "irq work" else " ".join(label.split()[:2])
+class Handlers:
+    """Those of one thread: handlers of one kind follow one another, so that order by begin is order by end."""
+    def __init__(self, handlers):
+        self.of = {}
+        for h in sorted(handlers):
+            self.of.setdefault(h[2], []).append(h)
+    def overlapping(self, m):
+        """Those of the kind of m that overlap it."""
+        kind = self.of.get(m[2], [])
+        first = bisect.bisect_right(kind, m[0], key=lambda h: h[1])
+        return kind[first:bisect.bisect_left(kind, m[1], key=lambda h: h[0])]
 def in_window(h): return h[0] > t0 + 10000 and h[1] < t1 - 10000
 for stream in trace.streams:
     labels = stream.meta["ovni"].get("mark", {}).get("91", {}).get("labels", {})
@@ -95,17 +106,19 @@ for stream in trace.streams:
     marked += len(marks)
     softirqd = stream.bpf.get("name", "").startswith("ksoftirqd/")
     theirs = [h for h in single.get(stream.tid, []) if not (softirqd and h[2].startswith("softirq"))]
-    overlap = lambda a, b: a[2] == b[2] and a[0] < b[1] and b[0] < a[1]
+    ftrace, ours = Handlers(theirs), Handlers(marks)
     for m in filter(in_window, marks):
-        like = [h for h in theirs if overlap(m, h)]
+        like = ftrace.overlapping(m)
         compared += 1
         equal += any(abs(h[1] - h[0] - m[1] + m[0]) < slack for h in like)
-        check(like, stream.tid, m, "is none of ftrace's", sorted(theirs, key=lambda h: abs(h[0] - m[0]))[:2])
+        check(like, stream.tid, m, "is none of ftrace's", theirs[:2])
         check(m[1] - m[0] >= limit, stream.tid, m, "is shorter than the limit")
+    if any(e.ends_unknown() for e in stream.events):
+        continue
     for h in filter(in_window, theirs):
-        if h[1] - h[0] >= limit + slack and not any(e.ends_unknown() for e in stream.events):
+        if h[1] - h[0] >= limit + slack:
             long += 1
-            missing += not any(overlap(m, h) for m in marks)
+            missing += not ours.overlapping(h)
 check(marked == int(session["interrupts"]["marks"]), marked, "marks, the session has", session["interrupts"])
 left_out = int(session["interrupts"]["left_out"])
 print(f"{name}: {marked} marks from {limit} ns on, {equal} of {compared} as long as in ftrace; {missing} of {long} of ftrace without, left out {left_out}")
@@ -154,7 +167,7 @@ for f in found[:1]:
     print(f["text"])
     check(f.get("interrupt") == "local timer" and "local timer took most" in f["text"], "the overview names", f)
     truth = sum(v for (c, k), v in kinds.items() if k == "local timer" and c == f["numbers"].get("cpu", c))
-    check(abs(f["numbers"]["by_ns"] - truth) <= 0.02 * truth + sum(stolen.values()), "the overview says", f["numbers"], "ftrace", truth)
+    check(abs(f["numbers"]["by_ns"] - truth) <= 0.01 * truth + own_work(f["numbers"]["count"]) + sum(stolen.values()), "the overview says", f["numbers"], "ftrace", truth)
     mine = [taken[t] for t in tids.values()] if f["who"]["kind"] == "process" else [taken[tids["flooded"]]]
     check(abs(f["numbers"]["time_ns"] - sum(mine)) <= 1e6, "the overview says", f["numbers"], "the events", taken)
 check("interrupts" not in overview["not_recorded"], overview["not_recorded"])
@@ -201,7 +214,7 @@ E
 
 # Packets through the loopback device of a network of its own, while a probe records the thread that sends them: the
 # softirqs of each CPU are as many as /proc/softirqs has, between readings inside and outside of the window.
-cat >flood.py <<'E'
+cat >packets.py <<'E'
 import fcntl, os, socket, struct, sys, time
 def read_counts(when):
     for kind in "softirqs", "interrupts":
@@ -264,11 +277,16 @@ check(calls >= said["sent"], "only", calls, "calls of", said["sent"])
 check(left_out <= 0.02 * len(marks) + 20, left_out, "handlers were left out, of", len(marks))
 overview = json.loads(subprocess.run([B + "/bin/ovni-report", "--json", name], stdout=subprocess.PIPE, check=True).stdout)
 found = [f for f in overview["findings"] if f["kind"] == "interrupts" and f["who"].get("name") == "flood"]
-check(found and found[0].get("interrupt") == "softirq NET_RX" and "softirq NET_RX took most" in found[0]["text"],
-      "the overview says", [f["text"] for f in overview["findings"] if f["kind"] == "interrupts"])
+took = sum(e.interrupts() for e in stream.events)
+ran = sum(s.end - s.start for s in stream.stays)
+# on a busy machine too little for a finding: 5 % of the run, 1 % of the recording
+if took > 0.051 * ran and took > 0.0101 * (int(trace.session["t1"]) - int(trace.session["t0"])):
+    check(found and found[0].get("interrupt") == "softirq NET_RX" and "softirq NET_RX took most" in found[0]["text"],
+          "the overview says", [f["text"] for f in overview["findings"] if f["kind"] == "interrupts"])
+else:
+    print(f"interrupts took {took} of {ran} ns: too little for a finding")
 for f in found[:1]:
     print(f["text"])
-    took = sum(e.interrupts() for e in stream.events)
     check(abs(f["numbers"]["time_ns"] - took) <= 0.01 * took, "the overview says", f["numbers"], "the events", took)
 E
 read_counts() { # NAME WHEN
@@ -278,7 +296,7 @@ read_counts() { # NAME WHEN
 flood() { # NAME
 	rm -rf "$1"
 	read_counts "$1" 0
-	"$RECORDER" -o "$1" -a --why=irq,2us -u libc.so.6:sendto -- unshare -n python3 flood.py "$1" >"$1.log" 2>&1 || complain "$1: $(cat "$1.log")"
+	"$RECORDER" -o "$1" -a --why=irq,2us -u libc.so.6:sendto -- unshare -n python3 packets.py "$1" >"$1.log" 2>&1 || complain "$1: $(cat "$1.log")"
 	read_counts "$1" 3
 	judge "$1"
 	facts "$1" <flooded.py
