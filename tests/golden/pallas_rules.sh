@@ -70,6 +70,19 @@ broken check '^R15: .* duration 0 of sequence 1 is 9, not 10' duration=9
 # The deepest grammar that the reference readers stand is no violation (root, sequences, a loop).
 rm -rf bad; "$tiny" bad depth=96; "$pallas" check bad >out 2>&1 || { cat out; status=1; }
 
+# A thread that recorded nothing is an empty thread: not damaged, and no event more or less.
+"$tiny" empty empty=1 nthreads=2
+for command in "print" "print --tsv" "print --attributes" "stats --tsv"; do
+	# shellcheck disable=SC2086 # words
+	"$pallas" $command good >want && "$pallas" $command empty >out 2>err && [ ! -s err ] && cmp want out ||
+		{ echo "$command of an empty thread:"; cat out err; status=1; }
+done
+"$pallas" info empty >out 2>err && [ ! -s err ] && grep -Eq '^ +0 +1 main +- +- +0 ' out || { cat out err; status=1; }
+"$pallas" stats empty >out && grep -q "^thread 1 of archive 0 'main': 0 events, 0 ns" out || { cat out; status=1; }
+"$pallas" check empty >out 2>&1; [ $? = 1 ] && grep -q '^R3: archive_0/thread_1: the thread has no events' out || { cat out; status=1; }
+"$pallas" import empty silent 2>err && "$B/bin/ovni-emu" -l silent >err 2>&1 || { cat err; status=1; }
+"$B/bin/ovni-dump" silent | grep -c ' 1000  OH[xe]  loom.pallas/proc.1/thread.2 ' | grep -qx 2 || { echo "the empty thread of the trace"; status=1; }
+
 # Missing files and files that are something else.
 rm -rf bad; cp -R good bad; rm bad/archive_0/thread_0/event_durations.dat
 "$pallas" check bad >out 2>&1; grep -q '^R5' out || { echo "R5 is not seen"; status=1; }
@@ -77,7 +90,7 @@ rm -rf bad; cp -R good bad; rm bad/archive_0/thread_0/event_durations.dat
 rm bad/archive_0/archive.pallas; mkfifo bad/archive_0/archive.pallas
 "$pallas" info bad >out 2>&1; grep -q 'not a regular file' out || { cat out; status=1; }
 "$pallas" print --memory 1K good >out 2>&1; grep -q -- '--memory' out || { cat out; status=1; }
-mkdir empty; "$pallas" info empty 2>out; [ $? = 1 ] || status=1
+mkdir nothing; "$pallas" info nothing 2>out; [ $? = 1 ] || status=1
 grep -q 'no main file' out || { cat out; status=1; }
 
 # An archive of others becomes a trace that emulates, with every event in it.

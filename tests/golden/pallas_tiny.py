@@ -6,7 +6,8 @@
 
 One thread: THREAD_BEGIN at 1000, three calls of `work`, THREAD_END at 1193. Each KEY=VALUE breaks it:
 version, compression, encoding, root, iterations, looped (token), depth (extra levels around),
-timestamps (first time of E1), duration (of S1), names, nthreads, location, parent.
+timestamps (first time of E1), duration (of S1), names, nthreads, location, parent. empty=1 adds a thread without events, with the
+bytes that the reference writer writes.
 """
 import os
 import struct
@@ -46,6 +47,7 @@ def main(top, *pairs):
     o = dict(pair.split("=") for pair in pairs)
     number = lambda key, default: int(o.get(key, default), 0)
     enter, leave = [number("timestamps", "1100"), 1130, 1161], [1110, 1141, 1173]
+    empty = number("empty", "0")
     lasts = [number("duration", "10"), 11, 12]
     os.makedirs(top + "/archive_0/thread_0")
 
@@ -60,7 +62,7 @@ def main(top, *pairs):
           + b"".join(u32(i, len(s) + 1) + s + b"\0" for i, s in enumerate(strings))
           + u64(1) + u32(0, 2) + u64(0, 0, 0) + u64(1) + u32(0, 0, -1) + u64(0, 0))
     write("archive_0/archive.pallas", u32(0, number("nthreads", "1")) + u64(0, 0, 0, 0, 0, 0)
-          + u64(1) + u32(number("location", "0"), 1, number("parent", "0")) + u64(0))
+          + u64(1 + empty) + u32(number("location", "0"), 1, number("parent", "0")) + u32(1, 1, 0) * empty + u64(0))
 
     events, sequences = Data(), Data()
     entry = lambda record, payload, at: (u32(record) + bytes([5 + len(payload)]) + payload + u64(0)
@@ -83,6 +85,12 @@ def main(top, *pairs):
           u32(0, 0) + u64(4, 3 + levels, 1) + u32(number("root", "0")) + u64(1000) + table)
     write("archive_0/thread_0/event_durations.dat", events.bytes)
     write("archive_0/thread_0/sequence_durations.dat", sequences.bytes)
+    if empty:
+        os.makedirs(top + "/archive_0/thread_1")
+        write("archive_0/thread_1/thread.pallas", u32(1, 0) + u64(0, 1, 0) + u32(0, -1, -1) + u64(0) + u32(0) + u64(0, 1)
+              + u32(0) + u64(0))
+        for name in "event", "sequence":
+            write("archive_0/thread_1/%s_durations.dat" % name, b"")
 
 
 main(*sys.argv[1:])

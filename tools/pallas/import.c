@@ -63,7 +63,7 @@ struct import {
 	uint32_t nmapped;
 	struct hash mapped_of; /* record, reference */
 	bool ours;
-	int64_t start;
+	int64_t start; /* clock of time 0; of another archive: the first event so far */
 	int fd; /* directory of the new trace */
 	uint64_t events;
 	struct whole whole;
@@ -446,7 +446,8 @@ static int put_all(struct import *m, struct pallas_expand *x)
 		int32_t cpu, creator;
 		uint64_t tag;
 	} execute = {-1, -1, 0};
-	int64_t last = (int64_t)m->thread->grammar.first_time;
+	int64_t last = m->thread->grammar.total_events ? (int64_t)m->thread->grammar.first_time
+							   : m->start;
 	int err, got;
 
 	err = m->ours ? 0 : put(m, MCV('O', 'H', 'x'), last, &execute, sizeof(execute));
@@ -507,6 +508,13 @@ static int import_thread(struct import *m, struct pallas_thread *t)
 	err = pallas_thread_load(&m->trace, t);
 	if (err)
 		goto out;
+	if (!m->ours && t->grammar.total_events) {
+		if (t->grammar.first_time < (uint64_t)m->start)
+			m->start = (int64_t)t->grammar.first_time;
+	} else if (!m->ours && !t->excluded) {
+		t->excluded = true; /* for the second round */
+		goto out;
+	}
 	loader = pallas_loader_new(&m->trace);
 	err = loader ? pallas_expand_init(&x, loader, t) : -ENOMEM;
 	if (err)
@@ -553,6 +561,7 @@ static int prepare(struct import *m)
 	int err = 0;
 
 	m->ours = map && clock;
+	m->start = INT64_MAX;
 	if (m->ours) {
 		m->start = strtoll(clock, NULL, 10);
 		err = map_parse(m, map);
@@ -586,6 +595,13 @@ int pallas_import(const struct pallas_options *o)
 		goto out;
 	for (size_t i = 0; i < m.trace.nthreads; i++) {
 		err = import_thread(&m, &m.trace.threads[i]);
+		if (err)
+			goto out;
+	}
+	/* threads without events begin and end at the start of the archive */
+	m.start = m.start == INT64_MAX ? 0 : m.start;
+	for (size_t i = 0; i < m.trace.nthreads; i++) {
+		err = m.trace.threads[i].excluded ? import_thread(&m, &m.trace.threads[i]) : 0;
 		if (err)
 			goto out;
 	}

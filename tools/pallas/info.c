@@ -75,17 +75,20 @@ static int show_threads(struct pallas_trace *trace)
 	for (size_t i = 0; i < trace->nthreads; i++) {
 		struct pallas_thread *t = &trace->threads[i];
 		const struct thread_grammar *g = &t->grammar;
+		char first[24], last[24];
 		int err = pallas_thread_take(trace, t);
 
 		if (err < 0)
 			return err;
 		if (err)
 			continue;
-		printf("%8u %8u %-24s %20" PRIu64 " %20" PRIu64 " %14" PRIu64
-		       " %10zu %10zu %10zu %6u\n",
+		snprintf(first, sizeof(first), "%" PRIu64, g->first_time);
+		snprintf(last, sizeof(last), "%" PRIu64,
+			 g->first_time + g->sequences[g->root].durations.max);
+		printf("%8u %8u %-24s %20s %20s %14" PRIu64 " %10zu %10zu %10zu %6u\n",
 		       t->archive->id, t->id, text_shown(pallas_thread_name(trace, t)),
-		       g->first_time, g->first_time + g->sequences[g->root].durations.max,
-		       g->total_events, g->nevents, g->nsequences, g->nloops, g->depth);
+		       g->total_events ? first : "-", g->total_events ? last : "-", g->total_events,
+		       g->nevents, g->nsequences, g->nloops, g->depth);
 		pallas_thread_unload(trace, t);
 	}
 	return 0;

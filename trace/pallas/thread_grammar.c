@@ -255,7 +255,7 @@ static int walk(struct thread_grammar *g, struct visit *stack, uint32_t *depths,
 		struct pallas_sequence *s = &g->sequences[top->sequence];
 		uint32_t token, next, level = 1;
 
-		if (s->ntokens == 0) {
+		if (s->ntokens == 0 && top->sequence != g->root) {
 			log_error("%s: sequence %u is used, but has no tokens", shown, s->id);
 			return -EBADMSG;
 		}
@@ -298,10 +298,11 @@ static int too_many(const char *shown)
 	return -EBADMSG;
 }
 
-/* Counts the occurrences from the root down. */
+/* Counts the occurrences from the root down; a root without tokens has no vectors: the thread is
+ * empty. */
 static int count(struct thread_grammar *g, uint64_t *events, uint64_t *sequences, const char *shown)
 {
-	sequences[g->root] = 1;
+	sequences[g->root] = g->sequences[g->root].ntokens != 0;
 	for (uint32_t i = g->norder; i-- > 0;) {
 		const struct pallas_sequence *s = &g->sequences[g->order[i]];
 		uint64_t times = sequences[g->order[i]];

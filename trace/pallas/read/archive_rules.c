@@ -422,9 +422,11 @@ int pallas_check(struct pallas_trace *trace, FILE *out)
 			goto out;
 		check_files(&c);
 		check_tables(&c, &t->grammar);
-		loader = pallas_loader_new(trace);
-		err = loader ? check_vectors(&c, loader) : -ENOMEM;
-		pallas_loader_free(loader);
+		if (t->grammar.total_events) {
+			loader = pallas_loader_new(trace);
+			err = loader ? check_vectors(&c, loader) : -ENOMEM;
+			pallas_loader_free(loader);
+		}
 		pallas_thread_unload(trace, t);
 		if (err)
 			goto out;
