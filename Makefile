@@ -312,7 +312,7 @@ $(WORKLOADS): $(B)/tests/workloads/%: tests/workloads/%.c tests/workloads/worklo
 	@mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -g -O2 $(WARN) -o $@ $< -lpthread
 
-$(B)/tests/live/loadall: AID_LIBS := -lbpf
+$(B)/tests/live/loadall $(B)/tests/bench/bpfstats: AID_LIBS := -lbpf
 $(B)/tests/golden/many_cpus: AID_LIBS := $(LIBUSER) $(LIBTRACE) $(USER_LIBS)
 $(B)/tests/golden/many_cpus: $(LIBUSER)
 $(BENCHES) $(TEST_AIDS): $(B)/tests/%: $(B)/tests/%.o $(LIBTRACE)

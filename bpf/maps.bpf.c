@@ -9,6 +9,7 @@ struct cpus_map cpus SEC(".maps");
 struct tasks_map tasks SEC(".maps");
 struct targets_map targets SEC(".maps");
 struct irqs_map irqs SEC(".maps");
+struct io_completed_map io_completed SEC(".maps");
 struct sites_map sites SEC(".maps");
 struct probe_values_map probe_values SEC(".maps");
 struct task_summaries_map task_summaries SEC(".maps");

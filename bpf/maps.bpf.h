@@ -70,6 +70,15 @@ struct irqs_map {
 };
 extern struct irqs_map irqs SEC(".maps");
 
+/* The block request whose completion runs on a CPU (--why=io). */
+struct io_completed_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct io_request);
+};
+extern struct io_completed_map io_completed SEC(".maps");
+
 /* By index of the site; read by probes that need more than their cookie. */
 struct sites_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -7,11 +7,12 @@
  * by a table in user/kernel/bpf_select.c; they differ in the second step, and with a CPU list (-C).
  * Specification: ebpf.md 8.1, 8.2.
  *
- * This file is compiled twice: with STACKS (record_switch_stacks.bpf.c) the programs also send the
- * stack of next after a long sleep. Without it the instructions do not change.
+ * This file is compiled twice: with PARTS (record_switch_parts.bpf.c) the programs also send the
+ * records of the parts of --why that are asked for, such as the stack of next after a long sleep.
+ * Without it the instructions do not change.
  */
-#ifndef STACKS
-#define STACKS 0
+#ifndef PARTS
+#define PARTS 0
 #endif
 
 #include "cost.bpf.h"
@@ -263,15 +264,30 @@ static __always_inline __u64 switch_send(struct sw *sw, const bool calls)
 	return clock;
 }
 
-/* ---- with stacks ---- */
+/* ---- with parts of --why ---- */
 
-#if STACKS
+#if PARTS
+#include "bpf/why/at_switch.bpf.h"
 #include "stack.bpf.h"
+
+static __always_inline void parts_before(const struct sw *sw)
+{
+	if (settings.irq)
+		irq_at_switch(sw->cpu, sw->leaving);
+	if (settings.io)
+		io_at_switch(sw->cpu, sw->next, sw->entering);
+}
+
+static __always_inline void parts_behind(const struct sw *sw)
+{
+	if (settings.priority_words)
+		priority_at_switch(sw->cpu, sw->next, sw->entering);
+}
 
 /* Takes the time at which next fell asleep, ns; 0: it did not. */
 static __always_inline __u64 take_sleep(const struct sw *sw)
 {
-	__u64 slept = sw->entering ? sw->entering->slept : 0;
+	__u64 slept = settings.stack_ns && sw->entering ? sw->entering->slept : 0;
 
 	if (slept && !settings.wakeup_from_sched_info) /* else wakeup_from_scheduler() does it */
 		sw->entering->slept = 0;
@@ -296,10 +312,12 @@ static __always_inline void send_stack(const struct sw *sw, __u64 slept)
 /* For take_sleep(), where remember_leaving() is not called. */
 static __always_inline void remember_sleep(const struct sw *sw, __u64 clock)
 {
-	if (sw->leaving)
+	if (settings.stack_ns && sw->leaving)
 		sw->leaving->slept = falls_asleep(sw->reason) ? clock : 0;
 }
 #else
+#define parts_before(sw)	  0
+#define parts_behind(sw)	  0
 #define take_sleep(sw)		  0
 #define send_stack(sw, slept)	  ((void)(slept))
 #define remember_sleep(sw, clock) ((void)(clock))
@@ -321,7 +339,7 @@ static __always_inline void remember_leaving(const struct sw *sw, __u64 clock)
 /* ---- the programs ---- */
 
 /* Each program exists in three variants: plain, with the system call of prev (--why=call), and, in
- * the other compilation, also with the stack of next (--why=stack). */
+ * the other compilation, also with the parts of --why. */
 #define SWITCH_PROGRAM(name, function, calls)                                                      \
 	SEC("tp_btf/sched_switch")                                                                 \
 	int BPF_PROG(name, bool preempt, struct task_struct *prev, struct task_struct *next,       \
@@ -338,16 +356,20 @@ static __always_inline void on_switch(struct cpu_state *cpu, bool preempt, struc
 	__u64 slept = 0;
 
 	find_tasks(&sw);
+	if (PARTS)
+		parts_before(&sw);
 	if (dies(&sw, preempt, prev_state))
 		target_gone(sw.leaving);
-	if (STACKS)
+	if (PARTS)
 		slept = take_sleep(&sw);
 	wakeup_from_scheduler(&sw);
 	if (recorded(&sw)) {
 		sw.reason = off_cpu_reason(preempt, prev_state, prev);
-		if (STACKS)
+		if (PARTS)
 			send_stack(&sw, slept);
 		remember_leaving(&sw, switch_send(&sw, calls));
+		if (PARTS)
+			parts_behind(&sw);
 		return;
 	}
 	count_unsent(&sw);
@@ -358,8 +380,8 @@ static __always_inline void on_switch(struct cpu_state *cpu, bool preempt, struc
 	}
 }
 
-#if STACKS
-SWITCH_PROGRAM(record_switch_stacks, on_switch, true)
+#if PARTS
+SWITCH_PROGRAM(record_switch_parts, on_switch, settings.calls)
 #else
 SWITCH_PROGRAM(record_switch, on_switch, false)
 SWITCH_PROGRAM(record_switch_calls, on_switch, true)
@@ -374,9 +396,11 @@ static __always_inline void on_switch_tracepoint(struct cpu_state *cpu, bool pre
 	__u64 clock, slept = 0;
 
 	find_tasks(&sw);
+	if (PARTS)
+		parts_before(&sw);
 	if (dies(&sw, preempt, prev_state))
 		target_gone(sw.leaving);
-	if (STACKS)
+	if (PARTS)
 		slept = take_sleep(&sw);
 	wakeup_from_tracepoint(&sw);
 	if (!recorded(&sw)) {
@@ -384,15 +408,17 @@ static __always_inline void on_switch_tracepoint(struct cpu_state *cpu, bool pre
 		return;
 	}
 	sw.reason = off_cpu_reason(preempt, prev_state, prev);
-	if (STACKS)
+	if (PARTS)
 		send_stack(&sw, slept);
 	clock = switch_send(&sw, calls);
-	if (STACKS)
+	if (PARTS) {
 		remember_sleep(&sw, clock);
+		parts_behind(&sw);
+	}
 }
 
-#if STACKS
-SWITCH_PROGRAM(record_switch_tracepoint_stacks, on_switch_tracepoint, true)
+#if PARTS
+SWITCH_PROGRAM(record_switch_tracepoint_parts, on_switch_tracepoint, settings.calls)
 #else
 SWITCH_PROGRAM(record_switch_tracepoint, on_switch_tracepoint, false)
 SWITCH_PROGRAM(record_switch_tracepoint_calls, on_switch_tracepoint, true)
@@ -407,8 +433,8 @@ SWITCH_PROGRAM(record_switch_tracepoint_calls, on_switch_tracepoint, true)
 		      kernel_task_state(prev), calls);                                             \
 	}
 
-#if STACKS
-SWITCH_PROGRAM_5_17(record_switch_5_17_stacks, true)
+#if PARTS
+SWITCH_PROGRAM_5_17(record_switch_5_17_parts, settings.calls)
 #else
 SWITCH_PROGRAM_5_17(record_switch_5_17, false)
 SWITCH_PROGRAM_5_17(record_switch_5_17_calls, true)
@@ -423,9 +449,11 @@ static __always_inline void on_switch_cpus(struct cpu_state *cpu, bool preempt,
 	__u64 clock, slept = 0;
 
 	find_tasks(&sw);
+	if (PARTS)
+		parts_before(&sw);
 	if (dies(&sw, preempt, prev_state))
 		target_gone(sw.leaving);
-	if (STACKS)
+	if (PARTS)
 		slept = take_sleep(&sw);
 	wakeup_from_tracepoint(&sw);
 	if (!cpu->recorded) {
@@ -436,18 +464,20 @@ static __always_inline void on_switch_cpus(struct cpu_state *cpu, bool preempt,
 		count_unsent(&sw);
 	} else if (recorded(&sw)) {
 		sw.reason = off_cpu_reason(preempt, prev_state, prev);
-		if (STACKS)
+		if (PARTS)
 			send_stack(&sw, slept);
 		clock = switch_send(&sw, calls);
-		if (STACKS)
+		if (PARTS) {
 			remember_sleep(&sw, clock);
+			parts_behind(&sw);
+		}
 	} else {
 		count_unsent(&sw);
 	}
 }
 
-#if STACKS
-SWITCH_PROGRAM(record_switch_cpus_stacks, on_switch_cpus, true)
+#if PARTS
+SWITCH_PROGRAM(record_switch_cpus_parts, on_switch_cpus, settings.calls)
 #else
 SWITCH_PROGRAM(record_switch_cpus, on_switch_cpus, false)
 SWITCH_PROGRAM(record_switch_cpus_calls, on_switch_cpus, true)

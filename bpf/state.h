@@ -278,6 +278,8 @@ struct settings {
 	__u32 preempt_calls;	      /* the kernel has the functions of PREEMPT_*_CALL */
 	__u32 several;		      /* a site has PROBE_FROM_SEVERAL */
 	__u32 priority_words;	      /* of a set of CPUs (--why=prio); 0: no priorities */
+	__u32 irq;		      /* the time of interrupts (--why=irq) */
+	__u32 io;		      /* the requests of I/O sleeps (--why=io) */
 	__u32 stack_parts;	      /* STACK_OF_*: what a stack has, with stack_ns */
 	__u64 sample_seed;
 	__u64 stack_ns;	 /* stacks of sleeps of this length or longer (--why=stack); 0: none */

@@ -2,8 +2,9 @@
 /*
  * io: the block request that each I/O sleep has waited for (--why=io).
  *
- * In: completions of requests, wake-ups, and each switch; out: one RECORD_IO for each I/O sleep
- * that a completion ended, just before the record of the switch at which its thread enters a CPU.
+ * In: completions of requests, wake-ups, and each switch (at_switch.bpf.h); out: one RECORD_IO for
+ * each I/O sleep that a completion ended, just before the record of the switch at which its thread
+ * enters a CPU.
  * A completion stands in the data of its CPU while it wakes those that wait for it: until the end
  * of the interrupt or softirq, and the next switch. The request waits in the storage of the woken
  * task for its switch, as the waker does. Specification: why.md A4 and part C.
@@ -11,20 +12,7 @@
 #include "bpf/cost.bpf.h"
 #include "bpf/emit.bpf.h"
 #include "bpf/target.bpf.h"
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct io_request);
-} io_completed SEC(".maps");
-
-static __always_inline struct io_request *this_cpu_completed(void)
-{
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&io_completed, &zero);
-}
+#include "bpf/why/at_switch.bpf.h"
 
 /* The sectors of a request of 32767 or more, and a sector above 2^48, do not fit. */
 static __always_inline void on_complete(struct cpu_state *cpu, struct request *rq)
@@ -52,25 +40,18 @@ int BPF_PROG(io_complete, struct request *rq)
 	TIMED(PROGRAMS_WAKE, on_complete, rq);
 }
 
-static __always_inline int completion_ends(void)
-{
-	struct io_request *completed = this_cpu_completed();
-
-	if (completed)
-		completed->device = 0;
-	return 0;
-}
-
 SEC("tp_btf/softirq_exit")
 int io_softirq_exit(void *ctx)
 {
-	return completion_ends();
+	completion_ends();
+	return 0;
 }
 
 SEC("tp_btf/irq_handler_exit")
 int io_irq_handler_exit(void *ctx)
 {
-	return completion_ends();
+	completion_ends();
+	return 0;
 }
 
 SEC("tp_btf/sched_waking")
@@ -85,38 +66,4 @@ int BPF_PROG(io_waking, struct task_struct *task)
 	if (wakee)
 		wakee->io = *completed;
 	return 0;
-}
-
-static __always_inline void on_entered(struct cpu_state *cpu, struct task_struct *next)
-{
-	struct task_state *task_state = next->pid ? task_state_of(next) : NULL;
-	struct record_io *record;
-	struct io_request io;
-
-	if (!task_state || !task_state->io.device)
-		return;
-	io = task_state->io;
-	task_state->io.device = 0;
-	if (!task_state->id || cpu_left_out(cpu))
-		return;
-	cpu->events[EVENT_OTHER].seen++;
-	record = emit_begin(cpu, RECORD_IO, EVENT_OTHER, sizeof(*record));
-	if (!record)
-		return;
-	record->head.flags = 0;
-	record->head.why = 0;
-	record->head.id = task_state->id;
-	record->io = io;
-	emit_end(cpu);
-}
-
-/* Attached before the program that records the switch, and so called before it. A task clears
- * in_iowait when it runs again. */
-SEC("tp_btf/sched_switch")
-int BPF_PROG(io_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
-{
-	completion_ends();
-	if (likely(!BPF_CORE_READ_BITFIELD(next, in_iowait)))
-		return 0;
-	TIMED(PROGRAMS_SWITCH, on_entered, next);
 }

@@ -2,7 +2,7 @@
 /*
  * irq: the time that interrupt handlers take from each run of a thread (--why=irq).
  *
- * In: entry and exit of each handler, and each switch; out: the sums of this CPU (state.h), one
+ * In: entry and exit of each handler, and each switch (at_switch.bpf.h); out: the sums of this CPU (state.h), one
  * RECORD_INTERRUPTS for each run that was interrupted, just before the record of the switch that
  * ends it, and a RECORD_INTERRUPT for each long handler. With --why=irq these programs replace
  * those of interrupt.bpf.c: they also keep the depth that tells whether an interrupt wakes. The
@@ -13,6 +13,7 @@
 #include "bpf/emit.bpf.h"
 #include "bpf/state.h"
 #include "bpf/target.bpf.h"
+#include "bpf/why/at_switch.bpf.h"
 
 /* Adds the time up to now to the handler that runs. */
 static __always_inline void charge(struct cpu_irqs *irq, __u64 now)
@@ -125,56 +126,11 @@ PAIR(call_function, IRQ_CALL_FUNCTION)
 PAIR(call_function_single, IRQ_CALL_FUNCTION_SINGLE)
 PAIR(reschedule, IRQ_RESCHEDULE)
 
-/* Records what the present run of `task` has lost, and begins anew. */
-static __always_inline void send(struct cpu_state *cpu, struct cpu_irqs *irq,
-				 struct task_struct *task)
-{
-	struct task_state *task_state = task->pid ? task_state_of(task) : NULL;
-	__u64 ns = irq->ns - irq->run_ns, softirq = irq->softirq_ns - irq->run_softirq;
-	struct record_interrupts *record;
-
-	irq->run_ns = irq->ns;
-	irq->run_softirq = irq->softirq_ns;
-	if (!task_state || !task_state->id || cpu_left_out(cpu))
-		return;
-	if (task_state->ksoftirqd)
-		ns -= softirq;
-	if (!ns)
-		return;
-	cpu->events[EVENT_OTHER].seen++;
-	record = emit_begin(cpu, RECORD_INTERRUPTS, EVENT_OTHER, sizeof(*record));
-	if (!record)
-		return;
-	record->head.flags = 0;
-	record->head.why = 0;
-	record->head.id = task_state->id;
-	record->first = irq->first;
-	record->ns = ns;
-	emit_end(cpu);
-}
-
-/* Attached before the program that records the switch, and so called before it. */
-SEC("tp_btf/sched_switch")
-int BPF_PROG(irq_switch, bool preempt, struct task_struct *prev)
-{
-	struct cpu_irqs *irq = this_cpu_irqs();
-	struct cpu_state *cpu;
-
-	if (!irq)
-		return 0;
-	irq->depth = 0; /* no handler lasts across a switch */
-	if (likely(irq->ns == irq->run_ns))
-		return 0;
-	cpu = this_cpu_state();
-	if (cpu)
-		send(cpu, irq, prev);
-	return 0;
-}
-
 /* At both ends of the window, on each CPU, just before the snapshot: in an interrupt, too. */
 SEC("raw_tp")
 int irq_snapshot(void *ctx)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
 	struct cpu_state *cpu = this_cpu_state();
 	struct cpu_irqs *irq = this_cpu_irqs();
 
@@ -182,6 +138,6 @@ int irq_snapshot(void *ctx)
 		return 0;
 	charge(irq, bpf_ktime_get_ns());
 	if (irq->ns != irq->run_ns)
-		send(cpu, irq, bpf_get_current_task_btf());
+		irq_send(cpu, irq, task->pid ? task_state_of(task) : NULL);
 	return 1;
 }

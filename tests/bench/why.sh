@@ -7,7 +7,9 @@
 #
 # The ping-pong on one CPU, the recorder on another, through pipes and through mutexes, with each value of
 # --why in turn. Both threads sleep at each switch, so the difference to --why=none is the cost at a sleep.
-# Medians of the rounds, and of the differences to --why=none of the same round.
+# The time of an empty program, which is that of the measurement, is taken off each program. Medians of the
+# rounds, and of the differences to --why=none and to --why=call of the same round: each part but the counters
+# has the calls, too.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 [ "$(id -u)" = 0 ] || { echo "bench: needs root"; exit 1; }
@@ -34,8 +36,9 @@ measure() { # LOAD ROUND WHAT OPTION...: appends the ns of a run of the programs
 	wait $stats
 	kill -INT $recorder
 	wait $recorder
-	awk -v what="$load $round $what" -v passes="${PASSES:-100000}" '/switch|record_priority/ && $2 > passes { n++; ns += $3 }
-		END { if (n) print what, ns, n }' "$D/stats" >>"$D/results"
+	awk -v what="$load $round $what" -v passes="${PASSES:-100000}" '$1 == "empty" { empty = $3 }
+		/switch|record_priority/ && $2 > passes { n++; ns += $3 }
+		END { if (n && empty) print what, ns - n * empty, n, empty }' "$D/stats" >>"$D/results"
 }
 
 for ((round = 1; round <= ${ROUNDS:-10}; round++)); do
@@ -46,13 +49,15 @@ for ((round = 1; round <= ${ROUNDS:-10}; round++)); do
 done
 python3 - "$D/results" <<'E'
 import statistics, sys
-results = {}
+results, empty = {}, []
 for line in open(sys.argv[1], encoding="ascii"):
-    load, turn, why, ns, programs = line.split()
+    load, turn, why, ns, programs, measurement = line.split()
     results.setdefault((load, why), {})[turn] = float(ns)
-print(f"{'ping-pong through':<18}{'--why':>9}{'ns':>8}{'more':>8}{'rounds':>8}")
+    empty.append(float(measurement))
+print(f"an empty program, taken off each: {statistics.median(empty):.0f} ns")
+print(f"{'ping-pong through':<18}{'--why':>9}{'ns':>8}{'more than none':>16}{'than call':>11}{'rounds':>8}")
 for (load, why), values in sorted(results.items()):
-    base = results[load, "none"]
-    print(f"{load:<18}{why:>9}{statistics.median(values.values()):>8.0f}"
-          f"{statistics.median(v - base[t] for t, v in values.items() if t in base):>8.1f}{len(values):>8}")
+    more = [statistics.median(v - results[load, base][t] for t, v in values.items() if t in results[load, base])
+            for base in ("none", "call")]
+    print(f"{load:<18}{why:>9}{statistics.median(values.values()):>8.0f}{more[0]:>16.1f}{more[1]:>11.1f}{len(values):>8}")
 E

@@ -91,25 +91,33 @@ done
 "$B/bin/ovni-merge" -o both own kernel >merge.log 2>&1 || complain "ovni-merge: $(cat merge.log)"
 judge both
 
-# The programs of each part alone, beside those of none.
-for why in none call lock prio irq io stack; do program_lengths $why; done
+# The programs of each part alone, and of two together, beside those of none.
+for why in none call lock prio irq io stack prio,io io,irq; do program_lengths $why; done
 mv len.none.txt len.base.txt
 program_lengths none --counters page-faults
 mv len.none.txt len.counters.txt
 mv len.base.txt len.none.txt
 python3 - <<'E' || complain "the lengths of programs"
-def programs(part): return dict(line.split() for line in open(f"len.{part}.txt"))
+def programs(part): return {name: int(n) for name, n in (line.split() for line in open(f"len.{part}.txt"))}
 none, call = programs("none"), programs("call")
-# a program that a part brings along is loaded with that part alone
+# a program that a part brings along is loaded with that part alone, but for that of switches with parts
 loaded = {part: set(programs(part)) for part in ("none", "call", "lock", "prio", "irq", "io", "stack", "counters")}
 base = loaded["none"] | loaded["call"]
 extra = {part: names - base for part, names in loaded.items()}
 print({part: sorted(names) for part, names in extra.items() if names})
+parts = {part for part, names in extra.items() if "record_switch_parts" in names}
+assert parts == {"prio", "irq", "io", "stack"}, parts
 for part, names in extra.items():
-    others = set().union(*(extra[other] for other in extra if other != part))
+    others = set().union(*(extra[other] for other in extra if other != part)) - {"record_switch_parts"}
     assert not names & others, (part, names & others)
-for part in ("prio", "irq", "io", "counters"):
+for part in ("prio", "irq", "io", "stack", "counters"):
     assert extra[part], part
+# that program has the instructions of the parts that are asked for: their lengths add up
+at_switch = {part: programs(part)["record_switch_parts"] for part in ("prio", "irq", "io", "stack", "prio,io", "io,irq")}
+print("bytes of the program at switches:", at_switch)
+assert all(n > call["record_switch_calls"] for n in at_switch.values()), at_switch
+assert at_switch["prio,io"] > at_switch["io"] < at_switch["io,irq"], at_switch
+assert at_switch["prio,io"] - at_switch["prio"] == at_switch["io,irq"] - at_switch["irq"], at_switch
 # and the others are as long as without it, but for the switch, the iterator, and, of irq, programs that may be interrupted
 switches = ("record_switch", "iterate_tasks")
 in_task = ("task_newtask", "task_rename", "sched_process")
@@ -120,8 +128,9 @@ for part in ("call", "lock", "prio", "io", "counters"):
             assert mine[name] == none[name], (part, name, mine[name], none[name])
     if part == "counters":
         assert all(mine[name] == none[name] for name in none), part
-mine = programs("irq")
-assert all(mine[n] == call[n] for n in call if n in mine and not n.startswith(in_task)), "irq"
-assert all(programs("io")[n] == call[n] for n in call), "io"
+for part in ("irq", "io"):
+    mine = programs(part)
+    allowed = in_task if part == "irq" else ()
+    assert all(mine[n] == call[n] for n in call if n in mine and not n.startswith(allowed)), part
 E
 finish

@@ -270,6 +270,6 @@ grep -A 20 '^0 190' views/cpu.pcf | grep -q 'SCHED_FIFO 30' || complain "cpu.pcf
 
 # Not asked for: no mark, no program.
 "$RECORDER" -v -o none -- sleep 0.1 >none.log 2>&1 || complain "none: $(cat none.log)"
-grep -q record_priority none.log && complain "none: a program is loaded"
+grep -q record_switch_parts none.log && complain "none: a program is loaded"
 "$B/bin/ovni-dump" none | grep -q 'OM=' && complain "none: a mark"
 finish

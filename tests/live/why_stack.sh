@@ -262,7 +262,7 @@ has_stacks() { # NAME WHY PROGRAM: does the program in the kernel take stacks?
 	grep -q ' exit$' "$1.xlated" || complain "$2: no instructions: $(tail -n 3 "$1.xlated")"
 	grep -q 'call bpf_get_task_stack\|get_task_stack' "$1.xlated"
 }
-has_stacks insn-stack stack record_switch_stacks || complain "--why=stack: the program takes no stacks"
+has_stacks insn-stack stack record_switch_parts || complain "--why=stack: the program takes no stacks"
 has_stacks insn-lock lock record_switch_calls && complain "--why=lock: the program takes stacks"
 has_stacks insn-none none record_switch && complain "--why=none: the program takes stacks"
 run none --why=call

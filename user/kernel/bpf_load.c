@@ -110,6 +110,8 @@ static int set_constants(struct bpf_load *bpf, const struct options *options)
 		.stack_ns = bpf->stack_ns,
 		.irq_ns = bpf->irq && !options->kernel_model ? options->irq_ns : 0,
 		.priority_words = bpf->priority_words,
+		.irq = bpf->irq,
+		.io = bpf->io,
 		.stack_parts = bpf->stack_parts,
 		.hidden_pid = options->self ? 0 : (__u32)getpid(),
 		.pid_namespace = pid_namespace(),

@@ -22,10 +22,9 @@ enum group {
 	GROUP_INTERRUPT,
 	GROUP_IRQ,	/* --why=irq: instead of GROUP_INTERRUPT */
 	GROUP_COUNTERS, /* --counters: before the program of switches */
-	GROUP_IO,	/* --why=io: the same */
+	GROUP_IO,	/* --why=io */
 	GROUP_WAKE,
 	GROUP_SWITCH,
-	GROUP_PRIORITY, /* --why=prio: after the program of switches */
 	GROUP_PROBE,
 	GROUP_RUN
 };
@@ -87,7 +86,6 @@ static const struct program_row {
 	IRQ("call_function_entry"),
 	IRQ("call_function_single_entry"),
 	IRQ("reschedule_entry"),
-	{"irq_switch", "sched_switch", IN_FULL, GROUP_IRQ, true, 0},
 	{"irq_snapshot", NULL, IN_FULL, GROUP_IRQ, true, 0},
 	{"counters_switch", "sched_switch", IN_FULL, GROUP_COUNTERS, true, KIND(SWITCH)},
 	{"counters_snapshot", NULL, IN_FULL, GROUP_COUNTERS, true, 0},
@@ -95,7 +93,6 @@ static const struct program_row {
 	{"io_softirq_exit", "softirq_exit", IN_FULL, GROUP_IO, true, KIND(WAKE)},
 	{"io_irq_handler_exit", "irq_handler_exit", IN_FULL, GROUP_IO, true, KIND(WAKE)},
 	{"io_waking", "sched_waking", IN_FULL, GROUP_IO, true, KIND(WAKE)},
-	{"io_switch", "sched_switch", IN_FULL, GROUP_IO, true, KIND(SWITCH)},
 	{"sched_wakeup_new", "sched_wakeup_new", IN_FULL, GROUP_WAKE, true, KIND(WAKE)},
 	{"sched_waking", "sched_waking", IN_FULL, GROUP_WAKE, true, KIND(WAKE)},
 	{"sched_wakeup", "sched_wakeup", IN_FULL, GROUP_WAKE, true, KIND(WAKE)},
@@ -107,20 +104,19 @@ static const struct program_row {
 	}
 	SWITCH("record_switch", IN_FULL),
 	SWITCH("record_switch_calls", IN_FULL),
-	SWITCH("record_switch_stacks", IN_FULL),
+	SWITCH("record_switch_parts", IN_FULL),
 	SWITCH("record_switch_cpus", IN_FULL),
 	SWITCH("record_switch_cpus_calls", IN_FULL),
-	SWITCH("record_switch_cpus_stacks", IN_FULL),
+	SWITCH("record_switch_cpus_parts", IN_FULL),
 	SWITCH("record_switch_tracepoint", IN_FULL),
 	SWITCH("record_switch_tracepoint_calls", IN_FULL),
-	SWITCH("record_switch_tracepoint_stacks", IN_FULL),
+	SWITCH("record_switch_tracepoint_parts", IN_FULL),
 	SWITCH("record_switch_5_17", IN_FULL),
 	SWITCH("record_switch_5_17_calls", IN_FULL),
-	SWITCH("record_switch_5_17_stacks", IN_FULL),
+	SWITCH("record_switch_5_17_parts", IN_FULL),
 	SWITCH("summary_switch", IN_SUMMARY),
 	SWITCH("summary_switch_lazy", IN_SUMMARY),
 	SWITCH("summary_switch_5_17", IN_SUMMARY),
-	{"record_priority", "sched_switch", IN_FULL, GROUP_PRIORITY, true, KIND(SWITCH)},
 	{"probe_session", NULL, IN_BOTH, GROUP_PROBE, true, KIND(PROBE)},
 	{"probe_entry", NULL, IN_BOTH, GROUP_PROBE, true, KIND(PROBE)},
 	{"probe_return", NULL, IN_BOTH, GROUP_PROBE, true, KIND(PROBE)},
@@ -141,7 +137,7 @@ _Static_assert(NROWS <= LINKS_MAX, "space for all links");
 #define CAN_SCHED_WAKEUPS 4u  /* wake-ups have the scheduler's clock */
 #define CAN_LAZY	  8u  /* the same, and all threads are traced */
 #define CAN_CALLS	  16u /* --why=call, and the saved registers of a task can be read */
-#define CAN_STACKS	  32u /* --why=stack, and the same */
+#define CAN_PARTS	  32u /* a part of --why that has records of its own at a switch */
 
 /* The variants of the program for switches: the first row whose condition holds is loaded. */
 static const struct {
@@ -149,16 +145,16 @@ static const struct {
 	enum mode mode;
 	unsigned needs; /* CAN_* */
 } switch_variants[] = {
-	{"record_switch_5_17_stacks", MODE_FULL, CAN_3_ARGUMENTS | CAN_STACKS},
+	{"record_switch_5_17_parts", MODE_FULL, CAN_3_ARGUMENTS | CAN_PARTS},
 	{"record_switch_5_17_calls", MODE_FULL, CAN_3_ARGUMENTS | CAN_CALLS},
 	{"record_switch_5_17", MODE_FULL, CAN_3_ARGUMENTS},
-	{"record_switch_cpus_stacks", MODE_FULL, CAN_CPU_LIST | CAN_STACKS},
+	{"record_switch_cpus_parts", MODE_FULL, CAN_CPU_LIST | CAN_PARTS},
 	{"record_switch_cpus_calls", MODE_FULL, CAN_CPU_LIST | CAN_CALLS},
 	{"record_switch_cpus", MODE_FULL, CAN_CPU_LIST},
-	{"record_switch_stacks", MODE_FULL, CAN_SCHED_WAKEUPS | CAN_STACKS},
+	{"record_switch_parts", MODE_FULL, CAN_SCHED_WAKEUPS | CAN_PARTS},
 	{"record_switch_calls", MODE_FULL, CAN_SCHED_WAKEUPS | CAN_CALLS},
 	{"record_switch", MODE_FULL, CAN_SCHED_WAKEUPS},
-	{"record_switch_tracepoint_stacks", MODE_FULL, CAN_STACKS},
+	{"record_switch_tracepoint_parts", MODE_FULL, CAN_PARTS},
 	{"record_switch_tracepoint_calls", MODE_FULL, CAN_CALLS},
 	{"record_switch_tracepoint", MODE_FULL, 0},
 	{"summary_switch_5_17", MODE_SUMMARY, CAN_3_ARGUMENTS},
@@ -371,8 +367,6 @@ static bool needed(const struct bpf_load *bpf, const struct program_row *row,
 		return true;
 	if (row->group == GROUP_IRQ || (row->group == GROUP_INTERRUPT && bpf->irq))
 		return bpf->irq == (row->group == GROUP_IRQ);
-	if (row->group == GROUP_PRIORITY)
-		return bpf->priority_words;
 	if (row->group == GROUP_IO)
 		return bpf->io;
 	if (row->group == GROUP_COUNTERS)
@@ -539,8 +533,9 @@ int programs_choose(struct bpf_load *bpf, const struct options *options)
 	err = choose_stacks(bpf, options, btf);
 	if (err)
 		goto out;
-	can |= bpf->stack_ns ? CAN_STACKS : 0;
 	bpf->priority_words = options->priorities ? priority_words() : 0;
+	if (bpf->stack_ns || bpf->irq || bpf->io || bpf->priority_words)
+		can |= CAN_PARTS;
 	bpf->lazy_summary = can & CAN_LAZY;
 	bpf->wakeup_from_sched_info = can & (CAN_LAZY | CAN_SCHED_WAKEUPS);
 	switches = switch_variant(options->mode, can);

@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/* record_switch_parts: the programs of record_switch.bpf.c, with the parts of --why. */
+#define PARTS 1
+#include "bpf/record_switch.bpf.c"
