@@ -910,9 +910,7 @@ int tables_walk(struct export_request *request, table_row_fn row, void *to)
 	t.times.stay = take_stay;
 	t.times.arg = &t;
 	t.times.ahead = true;
-	t.cpu_times.part = filter->from.given || filter->to.given;
-	t.cpu_times.first = filter->first;
-	t.cpu_times.last = filter->last;
+	cpu_times_begin(&t.cpu_times, filter->first, filter->last);
 	t.tracks = calloc(n + 1, sizeof(*t.tracks));
 	if (!t.tracks) {
 		err = lack(&t, "the threads of the trace");

@@ -37,9 +37,7 @@ static int init(struct report *report)
 {
 	struct cpu_times *times = report->more;
 
-	times->part = report->filter->from.given || report->filter->to.given;
-	times->first = report->filter->first;
-	times->last = report->filter->last;
+	cpu_times_begin(times, report->filter->first, report->filter->last);
 	return 0;
 }
 

@@ -356,8 +356,10 @@ static int take_span(void *arg, const struct intervals *intervals, uint32_t stre
 {
 	struct collect *c = arg;
 	struct thread_track *t = &c->threads[stream];
-	int err;
+	int err = c->spans ? cpu_times_add(c->spans, intervals, stream, cpu, from, to) : 0;
 
+	if (err)
+		return log_no_memory("for the time on CPUs");
 	err = t->open ? write_run(c, &intervals->threads[stream].interval, RUN_MOVES) : 0;
 	t->moved = t->open;
 	return err ? err : open_run(c, stream, cpu, from, to);
@@ -699,7 +701,7 @@ static int finish(struct collect *c, const struct intervals *intervals)
 }
 
 int collect_trace(struct collect *c, const struct source *source, struct filter *filter,
-		  struct page_file *page, uint64_t limit, bool *damaged)
+		  struct page_file *page, struct cpu_times *spans, uint64_t limit, bool *damaged)
 {
 	static const struct interval_listener listener = {
 		.end = take_end, .span = take_span, .event = take_event, .prefetch = prefetch};
@@ -710,6 +712,7 @@ int collect_trace(struct collect *c, const struct source *source, struct filter 
 	*c = (struct collect){.source = source,
 			      .filter = filter,
 			      .page = page,
+			      .spans = spans,
 			      .limit = limit,
 			      .first = filter->first,
 			      .last = filter->last};

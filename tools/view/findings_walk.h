@@ -3,14 +3,16 @@
  * findings_walk: the findings of ovni-report, computed in a thread of their own beside the walk
  * that makes the page: their data would evict each other from the caches of one CPU.
  *
- * In: an open trace; out: findings (findings.h) of streams that share
- * the mapped files. Messages about damage
- * come from the walk of the page alone. Without a thread the walk takes place at once.
+ * In: an open trace, and the time of its threads on CPUs, which the walk of the page adds up since
+ * it has less to do; out: findings (findings.h) of streams that share the mapped files. Messages
+ * about damage come from the walk of the page alone. Without a second thread the walk follows that
+ * of the page.
  */
 #ifndef TOOLS_VIEW_FINDINGS_WALK_H
 #define TOOLS_VIEW_FINDINGS_WALK_H
 
 #include <pthread.h>
+#include <semaphore.h>
 
 #include "trace/analysis/findings.h"
 
@@ -18,8 +20,10 @@ struct findings_walk {
 	struct source source; /* of the trace; the streams are its own */
 	struct findings *findings;
 	int64_t first, last;
+	struct cpu_times *spans; /* of the walk of the page; NULL: it failed */
 	pthread_t thread;
-	bool running;
+	sem_t page_walked;
+	bool began, running;
 	int err;
 };
 
@@ -28,9 +32,10 @@ struct findings_walk {
 void findings_walk_begin(struct findings_walk *walk, const struct source *source,
 			 struct findings *findings, int64_t first, int64_t last);
 
-/* Waits for the end. Returns 0, also of a damaged trace, with the findings of the part before the
+/* After the walk of the page, with its sums (cpu_times_add()): waits for the end. Returns 0, also of a damaged trace, with the findings of the part before the
  * damage; or -errno after one message. */
-int findings_walk_end(struct findings_walk *walk) __attribute__((warn_unused_result));
+int findings_walk_end(struct findings_walk *walk, struct cpu_times *spans)
+	__attribute__((warn_unused_result));
 
 /* Also of a walk that was not begun, or not waited for. */
 void findings_walk_fini(struct findings_walk *walk);

@@ -404,6 +404,7 @@ static int make_page(struct options *options, struct source *source, int *status
 {
 	struct page_file page = {0};
 	struct collect collect = {0};
+	struct cpu_times spans = {0};
 	struct described described = {.options = options,
 				      .source = source,
 				      .collect = &collect,
@@ -427,12 +428,13 @@ static int make_page(struct options *options, struct source *source, int *status
 	if (options->findings)
 		findings_walk_begin(&described.walk, source, &described.overview.findings,
 				    options->filter.first, options->filter.last);
-	err = collect_trace(&collect, source, &options->filter, &page, options->limit,
-			    &described.damaged);
+	cpu_times_begin(&spans, options->filter.first, options->filter.last);
+	err = collect_trace(&collect, source, &options->filter, &page,
+			    options->findings ? &spans : NULL, options->limit, &described.damaged);
 	if (err)
 		goto out;
 	if (options->findings) {
-		err = findings_walk_end(&described.walk);
+		err = findings_walk_end(&described.walk, &spans);
 		if (err)
 			goto out;
 	}
@@ -464,6 +466,7 @@ static int make_page(struct options *options, struct source *source, int *status
 out:
 	findings_walk_fini(&described.walk);
 	overview_fini(&described.overview);
+	cpu_times_fini(&spans);
 	collect_fini(&collect);
 	page_file_fini(&page);
 	free(output);

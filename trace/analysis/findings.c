@@ -667,9 +667,10 @@ int findings_begin(struct findings *f, const struct source *source, int64_t firs
 
 	if (err)
 		return err;
-	f->cpus.first = f->first = first;
-	f->cpus.last = f->last = last;
-	f->cpus.part = f->part = first != INT64_MIN || last != INT64_MAX;
+	f->first = first;
+	f->last = last;
+	f->part = first != INT64_MIN || last != INT64_MAX;
+	cpu_times_begin(&f->cpus, first, last);
 	err = thread_times_init(&f->times, source, first, last);
 	if (err)
 		return err;
