@@ -267,7 +267,6 @@ static __always_inline __u64 switch_send(struct sw *sw, const bool calls)
 /* ---- with parts of --why ---- */
 
 #if PARTS
-#include "bpf/why/at_switch.bpf.h"
 #include "stack.bpf.h"
 
 static __always_inline void parts_before(const struct sw *sw)

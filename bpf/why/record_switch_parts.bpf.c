@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /* record_switch_parts: the programs of record_switch.bpf.c, with the parts of --why. */
 #define PARTS 1
+#include "bpf/why/at_switch.bpf.h"
 #include "bpf/record_switch.bpf.c"
