@@ -109,7 +109,7 @@ COMPLETION := $(if $(CROSS),,$(B)/completion.bash $(B)/completion.zsh)
 TOOL_OBJS  := $(filter-out $(SYNC_OBJS) $(call objs,$(wildcard tools/*.c)),$(call objs,$(call sources,tools)))
 # What defines the maps is linked first: bpftool 7.1 forgets the place of a map seen as extern before.
 BPF_OBJS   := $(patsubst %.bpf.c,$(B)/%.bpf.o,$(filter bpf/maps.bpf.c,$(wildcard bpf/*.bpf.c)) \
-	$(filter-out bpf/maps.bpf.c,$(wildcard bpf/*.bpf.c bpf/why/*.bpf.c)))
+	$(filter-out bpf/maps.bpf.c,$(wildcard bpf/*.bpf.c bpf/why/*.bpf.c bpf/job/*.bpf.c)))
 SKELETON   := $(if $(BPF_OBJS),$(B)/bpf/ovni.skel.h)
 
 PROGRAMS := $(B)/bin/ovni-bpf $(B)/bin/ovni-emu $(TOOLS) $(SYNC)

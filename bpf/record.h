@@ -43,6 +43,7 @@ enum record_kind {
 	RECORD_COUNTERS = 13,	/* struct record_counters: before the switch that ends a run */
 	RECORD_IO = 14,		/* struct record_io: before the switch that ends an I/O sleep */
 	RECORD_INTERRUPT = 15,	/* struct record_interrupt: a single handler has ended */
+	RECORD_VARIABLE = 16,	/* struct record_variable: of a new member, before its RECORD_TASK */
 	RECORD_KINDS		/* first unused number */
 };
 
@@ -241,6 +242,22 @@ struct record_io {
 	struct io_request io;
 };
 _Static_assert(sizeof(struct record_io) == 32, "wire size");
+
+/*
+ * RECORD_VARIABLE: the process `pid`, which is a member of the job from now on, has this value of
+ * the variable head.why (an index, struct variable) in its environment (ovni-job). A value without
+ * a NUL is cut. With VARIABLE_LAST (head.flags) no other variable of the process follows.
+ */
+#define VARIABLE_VALUE 128
+#define VARIABLE_LAST  1u
+
+struct record_variable {
+	struct record_head head;
+	__u32 pid;
+	__u32 pad;
+	char value[VARIABLE_VALUE];
+};
+_Static_assert(sizeof(struct record_variable) == 152, "wire size");
 
 /*
  * RECORD_SWITCH, head.flags. With a CPU list (-C) only switches on the listed CPUs are sent, and

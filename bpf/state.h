@@ -245,6 +245,28 @@ _Static_assert(sizeof(struct cpu_irqs) % 64 == 0, "no two CPUs write to a line")
 #define TASK_RELEASE_CALL      0x7e550006 /* bpf_task_release */
 #define TASK_WORK_CALL	       0x7e550007 /* bpf_task_work_schedule_resume (6.18) */
 
+/*
+ * The members of a job by their environment (ovni-job): a map of the variables of launchers by
+ * name, and the rule by their indices, as bits.
+ */
+#define VARIABLES_MAX 16
+#define VARIABLE_NAME 48 /* with its NUL */
+
+struct variable {
+	__u32 index, pad;
+	char wanted[VARIABLE_VALUE]; /* zeros behind it; empty: none */
+};
+
+struct member_rule {
+	__u32 uid;	/* of the process */
+	__u32 must;	/* these have their wanted values, */
+	__u32 never;	/* none of these has it, */
+	__u32 if_there; /* these have it if they are there, */
+	struct {
+		__u32 all, none; /* there, and not there */
+	} ranks[4];		 /* and one of these holds: the process has a rank; 0: none */
+};
+
 /* settings.stack_parts */
 #define STACK_OF_KERNEL 1u
 #define STACK_OF_USER	2u
@@ -277,6 +299,7 @@ struct settings {
 	__u32 sample_keep, sample_of; /* --sample; of: 0 or 1: every thread is kept */
 	__u32 preempt_calls;	      /* the kernel has the functions of PREEMPT_*_CALL */
 	__u32 several;		      /* a site has PROBE_FROM_SEVERAL */
+	struct member_rule member;    /* ovni-job; zeroed: no rule */
 	__u32 priority_words;	      /* of a set of CPUs (--why=prio); 0: no priorities */
 	__u32 irq;		      /* the time of interrupts (--why=irq) */
 	__u32 io;		      /* the requests of I/O sleeps (--why=io) */

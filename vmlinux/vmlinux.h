@@ -148,7 +148,18 @@ struct uprobes_state {
 };
 
 struct mm_struct {
+	unsigned long env_start;
+	unsigned long env_end;
 	struct uprobes_state uprobes_state;
+};
+
+typedef struct {
+	__u32 val;
+} kuid_t;
+
+struct cred {
+	kuid_t uid;
+	kuid_t euid;
 };
 
 struct sched_info {
@@ -207,6 +218,7 @@ struct task_struct {
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
+	const struct cred *cred;
 	char comm[16];
 	unsigned long sas_ss_sp;
 	unsigned long sas_ss_size;

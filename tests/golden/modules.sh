@@ -31,6 +31,7 @@ TABLE = {
     "trace/loom/write": (BASE + " trace/loom trace/loom/stats", ""),
     "bpf": ("vmlinux trace/base/off_cpu.h", "bpf/"),
     "bpf/why": ("bpf vmlinux", "bpf/"),
+    "bpf/job": ("bpf vmlinux", "bpf/"),
     "emu": (BASE + " trace/ovni trace/catalog trace/states trace/analysis trace/messages emu/paraver emu/system", ""),
     "emu/paraver": (BASE, "zlib"),
     "emu/system": (BASE + " trace/ovni emu/paraver", r"cjson/"),
@@ -148,7 +149,7 @@ def check(top):
             if module == "bpf" and "/" not in name:
                 name = "bpf/" + name
             target = os.path.dirname(name)
-            if not (allowed(module, target) or name in TABLE[module][0].split()) or (target == "bpf" and module not in ("bpf", "bpf/why") and
+            if not (allowed(module, target) or name in TABLE[module][0].split()) or (target == "bpf" and module not in ("bpf", "bpf/why", "bpf/job") and
                                                os.path.basename(name) not in KERNEL_HEADERS):
                 wrong.append('%s: may not include "%s"' % (file, name))
             files.setdefault(file, set()).add(name)

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "user/job/launcher.h"
+#include "user/config/launcher.h"
 
 /* What mpirun gives its ranks, and what they inherit of orted in an allocation. */
 #define OMPI  "OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_SIZE=3 "

@@ -39,6 +39,15 @@ static void copy(char *to, size_t size, const char *text)
 	snprintf(to, size, "%s", text ? text : "");
 }
 
+/* A number of a file of a job, or -1. */
+static int32_t expected(const struct json *json, const char *key)
+{
+	const struct json *value = json_key(json, key);
+	int64_t n = json_is_number(value) ? json_int(value) : -1;
+
+	return n < 0 || n > INT32_MAX ? -1 : (int32_t)n;
+}
+
 static int read_ranks(struct job_node *node, const struct json *members)
 {
 	for (const struct json *m = json_first(members); m; m = json_next(m)) {
@@ -65,6 +74,7 @@ static int read_node(struct job *job, int dirfd, const char *file)
 	struct job_node *node;
 	char loom[sizeof("loom.") + JOB_NODE_MAX];
 	struct stat st;
+	int32_t ranks;
 	int err = json ? -ENOMEM : -EINVAL;
 
 	if (!json)
@@ -82,6 +92,8 @@ static int read_node(struct job *job, int dirfd, const char *file)
 	(void)json_u64(json_key(json, "threads"), &node->threads);
 	(void)json_u64(json_key(json, "events"), &node->events);
 	(void)json_u64(json_key(json, "lost"), &node->lost);
+	ranks = expected(json, "ranks"); /* of a job whose launcher has told no recorder */
+	job->ranks_expected = ranks > job->ranks_expected ? ranks : job->ranks_expected;
 	err = read_ranks(node, json_key(json, "members"));
 	snprintf(loom, sizeof(loom), "loom.%s", node->name);
 	node->no_loom = node->threads && fstatat(dirfd, loom, &st, AT_SYMLINK_NOFOLLOW);
@@ -129,15 +141,6 @@ static int read_nodes(struct job *job, int dirfd)
 	if (job->nnodes)
 		qsort(job->nodes, job->nnodes, sizeof(*job->nodes), by_name);
 	return err;
-}
-
-/* A number of a job.json, or -1. */
-static int32_t expected(const struct json *json, const char *key)
-{
-	const struct json *value = json_key(json, key);
-	int64_t n = json_is_number(value) ? json_int(value) : -1;
-
-	return n < 0 || n > INT32_MAX ? -1 : (int32_t)n;
 }
 
 int job_read(struct job *job, int dirfd)

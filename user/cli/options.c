@@ -348,7 +348,9 @@ RULE(mode_fits, (o->mode != MODE_OFF || o->command) &&
 RULE(on_full_fits, o->on_full == DROP_OLD ? o->mode == MODE_FULL : !o->last_bytes)
 RULE(list_is_alone, !o->probes->count && !o->napis)
 RULE(is_not_quiet, !o->quiet)
-RULE(is_job, o->job)
+RULE(is_job, o->job || o->job_beside)
+RULE(beside_fits, !o->command && !o->all && !o->npids && !o->job && is_full_of_one(o) && !o->user && !o->stack_ns &&
+	          !o->emulate && !o->html && !o->perfetto && !o->force && !o->dry_run && !o->list)
 RULE(job_fits, o->command && !o->all && is_full_of_one(o) && !o->user && !o->stack_ns && !o->emulate &&
 	       !o->html && !o->perfetto && !o->force && !o->dry_run && !o->list)
 RULE(uses_return_probes, !o->no_returns)
@@ -442,6 +444,10 @@ static const struct cli_option table[] = {
 	 .holds = job_fits,
 	 .rule = "needs a command and --mode full, and excludes -a, --user, --emulate, --html, "
 		 "--perfetto, --force, --dry-run, --rotate, --last and --why=stack"},
+	{"job-beside", 0, NULL, cli_flag, TO(job_beside), NULL, /* for ovni-job */
+	 .holds = beside_fits,
+	 .rule = "is for ovni-job alone: it needs --mode full, and excludes a command, -a, -p, -t, --user, "
+		 "--emulate, --html, --perfetto, --force, --dry-run, --rotate, --last and --why=stack"},
 	{"job-timeout", 0, "TIME", cli_time, TO(job_timeout_ns),
 	 "run a rank without a recording if its recorder has not begun in this time (default: 30s)",
 	 .min = 1000000, .max = 3600ull * 1000000000, .holds = is_job, .rule = "needs --job"},
@@ -573,7 +579,7 @@ static int take_probed_processes(struct options *o)
 {
 	size_t n = 0;
 
-	if (o->all || o->npids || o->command || o->comm || o->cgroup)
+	if (o->all || o->npids || o->command || o->comm || o->cgroup || o->job_beside)
 		return 0;
 	o->pids = malloc((o->probes->count + 1) * sizeof(*o->pids));
 	if (!o->pids)
@@ -610,11 +616,12 @@ static int finish(void *settings, char **operands)
 	err = take_probed_processes(o);
 	if (err)
 		return err;
-	if (!o->all && !o->npids && !o->command && !o->comm && !o->cgroup && !o->list) {
+	if (!o->all && !o->npids && !o->command && !o->comm && !o->cgroup && !o->list &&
+	    !o->job_beside) {
 		log_error("no target: give -a, -p PID, -t TID or -- COMMAND (see ovni-bpf --help)");
 		return -EINVAL;
 	}
-	if (!o->npids && !o->command && !o->list)
+	if (!o->npids && !o->command && !o->list && !o->job_beside)
 		o->all = true;
 	if (o->on_full == DROP_OLD && !o->last_bytes)
 		o->last_bytes = OPTIONS_LAST;

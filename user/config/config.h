@@ -59,20 +59,28 @@ struct trigger_plan {
 	size_t nsites;
 };
 
-/* A process of a parallel job on this node. */
-struct job_member {
-	uint32_t pid;
-	int32_t rank;
+/* ovni-job: the members of a job by their environment. Variables have the indices of
+ * launcher_variables[] (launcher.h). */
+struct job_rule {
+	struct member_rule rule;
+	const char *const *names; /* nvariables of them */
+	struct variable variables[VARIABLES_MAX];
+	uint32_t nvariables;
 };
 
-/* --job: the job of which this recorder records one node. The caller owns it all. */
+struct job_members;
+
+/* --job, and ovni-job: the job of which this recorder records one node. The caller owns it all. */
 struct job_plan {
 	const char *key, *launcher;
-	int32_t size, nodes; /* ranks, nodes of the job; nodes: -1 if it is not known */
-	const struct job_member *members;
-	size_t nmembers;
-	char **command; /* ended by NULL */
-	int ready_fd;	/* a byte is written there when the recording has begun */
+	int32_t size, nodes; /* ranks, nodes of the job; -1: not known */
+	struct job_members *members;
+	char **command; /* ended by NULL; NULL: not known (ovni-job) */
+	/* A byte is written there when the recording has begun. With a rule: a line of
+	 * "RANKS SIZE RUNNING" then, and at each change. */
+	int ready_fd;
+	const struct job_rule *rule; /* NULL: the members have registered */
+	int stop_fd;		     /* with a rule: its end ends the recording */
 };
 
 struct request;
@@ -143,10 +151,16 @@ struct options {
 	bool verbose, quiet;
 
 	/* A parallel job. */
-	bool job;			 /* --job */
+	bool job, job_beside;		 /* --job, --job-beside: the recorder of ovni-job */
 	uint64_t job_timeout_ns, nodes;	 /* nodes: 0 if it is not given */
 	const struct job_plan *job_plan; /* in the recorder of a node; else NULL */
 };
+
+/* The rule that finds the members of a job, or NULL: the target is named. */
+static inline const struct job_rule *options_job_rule(const struct options *o)
+{
+	return o->job_plan ? o->job_plan->rule : NULL;
+}
 
 /* Does a recording with these options have only the switches of some threads? Then no record tells
  * when a CPU goes idle after one of them. */

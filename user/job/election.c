@@ -136,51 +136,40 @@ int election_enter(struct election *election, const char *key, const char *host,
 	return err;
 }
 
-static int add(struct election *e, uint32_t pid, int32_t rank)
-{
-	size_t n = e->n;
-	struct job_member *member = ARRAY_ADD(e->members, n);
-
-	if (!member)
-		return log_no_memory("for the members of the job");
-	*member = (struct job_member){.pid = pid, .rank = rank};
-	e->n = n;
-	return 0;
-}
-
 /* Accepts one process, which has connected and sends its rank next: on a busy machine it may not
  * run for seconds in between. 1: registered, 0: none or not ours, or -errno after one message. */
 static int accept_one(struct election *e, uint64_t timeout_ns)
 {
 	int fd = accept4(e->listener, NULL, NULL, SOCK_CLOEXEC), err, *kept;
 	pid_t pid = fd >= 0 ? peer_of(fd) : 0;
-	size_t npeers = e->n - 1;
 	int32_t rank;
 
 	if (fd < 0)
 		return 0;
 	set_timeout(fd, timeout_ns ? timeout_ns : 1000);
-	if (!pid || e->n >= MEMBERS_MAX || recv(fd, &rank, sizeof(rank), 0) != sizeof(rank)) {
+	if (!pid || e->npeers >= MEMBERS_MAX || recv(fd, &rank, sizeof(rank), 0) != sizeof(rank)) {
 		close(fd);
 		return 0;
 	}
-	kept = ARRAY_ADD(e->peers, npeers);
-	err = kept ? add(e, (uint32_t)pid, rank) : log_no_memory("for the members of the job");
-	if (err) {
+	kept = ARRAY_ADD(e->peers, e->npeers);
+	if (!kept) {
 		close(fd);
-		return err;
+		return log_no_memory("for the members of the job");
 	}
 	*kept = fd;
-	return 1;
+	err = job_members_add(e->members, (uint32_t)pid, rank, -1);
+	return err ? err : 1;
 }
 
 int election_gather(struct election *e, uint32_t own_pid, int32_t own_rank, int32_t expected,
 		    uint64_t timeout_ns)
 {
 	uint64_t end = now() + timeout_ns;
-	int err = add(e, own_pid, own_rank);
+	int err;
 
-	while (!err && (expected < 0 || e->n < (size_t)expected)) {
+	e->members = job_members_new();
+	err = e->members ? job_members_add(e->members, own_pid, own_rank, -1) : -ENOMEM;
+	while (!err && (expected < 0 || e->npeers + 1 < (size_t)expected)) {
 		struct pollfd wait = {.fd = e->listener, .events = POLLIN};
 		uint64_t at = now(), left = at < end ? end - at : 0;
 		int ready;
@@ -202,7 +191,7 @@ void election_answer(struct election *e, enum job_answer answer)
 {
 	char byte = (char)answer;
 
-	for (size_t i = 0; i + 1 < e->n; i++) {
+	for (size_t i = 0; i < e->npeers; i++) {
 		/* one that has gone is not missed here: it has no thread to record */
 		(void)!send(e->peers[i], &byte, 1, MSG_NOSIGNAL);
 		close(e->peers[i]);
@@ -223,12 +212,12 @@ void election_refuse_late(struct election *e)
 
 void election_close(struct election *e)
 {
-	for (size_t i = 0; i + 1 < e->n; i++)
+	for (size_t i = 0; i < e->npeers; i++)
 		if (e->peers[i] >= 0)
 			close(e->peers[i]);
 	if (e->listener >= 0)
 		close(e->listener);
 	free(e->peers);
-	free(e->members);
+	job_members_free(e->members);
 	*e = (struct election){.listener = -1};
 }

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "user/config/config.h"
+#include "user/config/job_members.h"
 
 /* The answer to a process that registers. */
 enum job_answer {
@@ -26,9 +26,9 @@ enum job_answer {
 
 struct election {
 	int listener;		    /* -1: closed */
-	int *peers;		    /* connections of members[i + 1] */
-	struct job_member *members; /* the first is the caller's own */
-	size_t n;
+	int *peers; /* connections of the processes that have registered */
+	size_t npeers;
+	struct job_members *members; /* these, and the caller's own process */
 };
 
 /*

@@ -21,7 +21,7 @@
 #include "user/host/privilege.h"
 #include "user/host/signals.h"
 #include "user/job/election.h"
-#include "user/job/launcher.h"
+#include "user/config/launcher.h"
 #include "user/session/session.h"
 #include "user/sink/job_dir.h"
 
@@ -80,18 +80,17 @@ static int record(struct elected *e, int ready)
 		.size = e->launcher.size,
 		.nodes = options.nodes ? (int32_t)options.nodes : e->launcher.nodes,
 		.members = e->election.members,
-		.nmembers = e->election.n,
 		.command = options.command,
 		.ready_fd = ready,
 	};
+	struct job_member member;
 	enum status status;
 
-	options.npids = plan.nmembers;
-	options.pids = calloc(plan.nmembers, sizeof(*options.pids));
+	options.pids = calloc(e->election.npeers + 1, sizeof(*options.pids));
 	if (!options.pids)
 		return log_no_memory("for the members of the job");
-	for (size_t i = 0; i < plan.nmembers; i++)
-		options.pids[i] = plan.members[i].pid;
+	while (job_members_get(plan.members, options.npids, &member))
+		options.pids[options.npids++] = member.pid;
 	options.command = NULL;
 	options.job_plan = &plan;
 	options.quiet = !options.verbose;

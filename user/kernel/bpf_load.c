@@ -75,6 +75,7 @@ static int cgroup_id(const char *path, __u64 *id)
 	return -ENOENT;
 }
 
+#define TARGETS_MAX	      65536
 #define INITIAL_PID_NAMESPACE 0xeffffffcu /* its inode number, fixed by the kernel */
 
 /* 0 if this process counts as the kernel does. */
@@ -129,6 +130,8 @@ static int set_constants(struct bpf_load *bpf, const struct options *options)
 		.ring_mask = options->buffer_bytes - 1,
 		.cgroup = id,
 	};
+	if (options_job_rule(options))
+		rodata->settings.member = options_job_rule(options)->rule;
 	if (options->comm)
 		memcpy((void *)&rodata->comm_glob, &options->glob, sizeof(options->glob));
 	return 0;
@@ -235,7 +238,8 @@ static int size_maps(struct bpf_load *bpf, const struct options *options, size_t
 	bpf_map__set_max_entries(skeleton->maps.cpus, bpf->npossible);
 	bpf_map__set_max_entries(skeleton->maps.cpu_summaries, bpf->npossible);
 	bpf_map__set_max_entries(skeleton->maps.irqs, bpf->npossible);
-	bpf_map__set_max_entries(skeleton->maps.targets, (__u32)ntargets + 1);
+	bpf_map__set_max_entries(skeleton->maps.targets,
+				 options_job_rule(options) ? TARGETS_MAX : (__u32)ntargets + 1);
 	bpf_map__set_max_entries(skeleton->maps.sites, (__u32)bpf->nsites + 1);
 	if (bpf->attach && attach_has_several(bpf->attach))
 		bpf_map__set_max_entries(skeleton->maps.probe_values, (__u32)bpf->nsites);
@@ -243,6 +247,9 @@ static int size_maps(struct bpf_load *bpf, const struct options *options, size_t
 	err = bpf->irq ? 0 : bpf_map__set_autocreate(skeleton->maps.irqs, false);
 	if (!err && !bpf->io)
 		err = bpf_map__set_autocreate(skeleton->maps.io_completed, false);
+	if (!err && !options_job_rule(options))
+		err = bpf_map__set_autocreate(skeleton->maps.variables, false) ?:
+		      bpf_map__set_autocreate(skeleton->maps.environments, false);
 	if (err)
 		return explain_load(err);
 	err = options->counters.n ? bpf_map__set_max_entries(skeleton->maps.counter_events,
@@ -310,6 +317,25 @@ static int map_cpus(struct bpf_load *bpf, enum mode mode)
 	err = map_array(bpf->skeleton->maps.cpu_summaries, n * sizeof(*bpf->cpu_summaries), &at);
 	bpf->cpu_summaries = at;
 	return err;
+}
+
+/* The variables of launchers by their names, for the program find_member. */
+static int fill_variables(const struct bpf_load *bpf, const struct job_rule *rule)
+{
+	for (__u32 i = 0; i < rule->nvariables; i++) {
+		char name[VARIABLE_NAME] = "";
+		int err;
+
+		snprintf(name, sizeof(name), "%s", rule->names[i]);
+		err = bpf_map__update_elem(bpf->skeleton->maps.variables, name, sizeof(name),
+					   &rule->variables[i], sizeof(rule->variables[i]), BPF_ANY);
+		if (err) {
+			log_error("cannot name the variables of launchers to the kernel: %s",
+				  strerror(-err));
+			return err;
+		}
+	}
+	return 0;
 }
 
 static int fill_values(struct bpf_load *bpf)
@@ -405,6 +431,11 @@ int bpf_load_open(struct bpf_load *bpf, const struct options *options,
 	}
 	if (err)
 		return explain_load(err);
+	if (options_job_rule(options)) {
+		err = fill_variables(bpf, options_job_rule(options));
+		if (err)
+			return err;
+	}
 	for (size_t i = 0; i < ntargets; i++) {
 		err = bpf_load_target(bpf, targets[i]);
 		if (err)

@@ -46,6 +46,7 @@ static const struct program_row {
 } rows[] = {
 	{"task_newtask", "task_newtask", IN_FULL, GROUP_LIFE, true, KIND(FORK)},
 	{"task_rename", "task_rename", IN_FULL, GROUP_LIFE, false, KIND(RENAME)},
+	{"find_member", "sched_process_exec", IN_FULL, GROUP_LIFE, true, 0},
 	{"sched_process_exec", "sched_process_exec", IN_FULL, GROUP_LIFE, true, KIND(EXEC)},
 	{"sched_process_exit", "sched_process_exit", IN_FULL, GROUP_LIFE, true, KIND(EXIT)},
 	{"summary_newtask", "task_newtask", IN_SUMMARY, GROUP_LIFE, true, KIND(FORK)},
@@ -379,6 +380,8 @@ static bool needed(const struct bpf_load *bpf, const struct program_row *row,
 		return false;
 	if (row->kinds & options->kinds)
 		return true;
+	if (!strcmp(row->program, "find_member"))
+		return options_job_rule(options) != NULL;
 	if (!strcmp(row->tracepoint, "task_newtask")) /* it marks the children */
 		return !options->all || !storage_anywhere(btf);
 	if (!strcmp(row->tracepoint, "task_rename"))

@@ -26,6 +26,7 @@ const uint16_t rings_record_size[256] = {
 	[RECORD_COUNTERS] = sizeof(struct record_counters),
 	[RECORD_IO] = sizeof(struct record_io),
 	[RECORD_INTERRUPT] = sizeof(struct record_interrupt),
+	[RECORD_VARIABLE] = sizeof(struct record_variable),
 };
 _Static_assert(sizeof(struct record_stack) <= RING_SPILL, "the largest record fits behind a ring");
 

@@ -16,6 +16,7 @@
 #include "trace/base/json.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
+#include "user/config/job_members.h"
 #include "user/control/control.h"
 #include "user/host/clock.h"
 #include "user/host/kernel_symbols.h"
@@ -79,7 +80,7 @@ static void check_for_end(struct recorder *r, uint64_t now)
 	if (o->duration_ns && now - r->t0 >= o->duration_ns)
 		r->reason = "duration";
 	else if (o->all ? o->command && command_ended(&r->command, 0)
-			: !bpf_load_in_target(&r->bpf))
+			: !options_job_rule(o) && !bpf_load_in_target(&r->bpf))
 		r->reason = "target";
 	else if (o->max_bytes && sink_full(&r->sink))
 		r->reason = "size";
@@ -241,12 +242,32 @@ static int write_node(const struct recorder *r, const char *state, const char *w
 	return job_dir_write_node(r->output.fd, r->options, &facts);
 }
 
+/* Tells ovni-job how many ranks there were, of how many, and how many threads run, if that has
+ * changed. Without a reader the end of stop_fd ends the recording. */
+static void tell_members(struct recorder *r)
+{
+	const struct job_plan *job = r->options->job_plan;
+	int32_t size;
+	size_t ranks = job_members_count(job->members, &size);
+	char line[sizeof(r->told)];
+	int n = snprintf(line, sizeof(line), "%zu %d %u\n", ranks, size,
+			 bpf_load_in_target(&r->bpf));
+
+	if (!strcmp(line, r->told))
+		return;
+	memcpy(r->told, line, sizeof(line));
+	(void)!write(job->ready_fd, line, (size_t)n);
+}
+
 /* The window is open: the members may begin. */
-static int job_begin(const struct recorder *r)
+static int job_begin(struct recorder *r)
 {
 	if (write_node(r, "recording", NULL))
 		return -EIO;
-	return write(r->options->job_plan->ready_fd, "", 1) == 1 ? 0 : -errno;
+	if (!r->options->job_plan->rule)
+		return write(r->options->job_plan->ready_fd, "", 1) == 1 ? 0 : -errno;
+	tell_members(r);
+	return 0;
 }
 
 static void job_end(struct recorder *r)
@@ -267,8 +288,11 @@ static void record(struct recorder *r)
 	struct pollfd fds[] = {{.fd = r->signals.fd, .events = POLLIN},
 			       {.fd = r->drain.done_fd, .events = POLLIN},
 			       {.fd = sink_fd(&r->sink), .events = POLLIN},
-			       {.fd = control_fd(r->control), .events = POLLIN}};
+			       {.fd = control_fd(r->control), .events = POLLIN},
+			       {.fd = -1, .events = POLLIN}};
 
+	if (options_job_rule(r->options))
+		fds[4].fd = r->options->job_plan->stop_fd;
 	if (!r->options->quiet)
 		log_report("recording to %s (Ctrl-C ends it)", r->output.path);
 	control_ready(r->control);
@@ -282,7 +306,7 @@ static void record(struct recorder *r)
 		struct timespec wait = {.tv_sec = (time_t)(next / 1000000000),
 					.tv_nsec = (long)(next % 1000000000)};
 
-		ppoll(fds, 4, &wait, NULL);
+		ppoll(fds, 5, &wait, NULL);
 		now = clock_now();
 		read_signals(r);
 		report_traces(r);
@@ -290,6 +314,10 @@ static void record(struct recorder *r)
 		answer(r);
 		if (!r->reason && (fds[1].revents & POLLIN))
 			r->reason = "error";
+		if (options_job_rule(r->options))
+			tell_members(r);
+		if (!r->reason && fds[4].revents)
+			r->reason = "target";
 		if (!r->reason)
 			check_for_end(r, now);
 		if (!r->reason)

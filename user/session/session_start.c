@@ -15,6 +15,7 @@
 #include "trace/base/text.h"
 #include "trace/ovni/stats_file.h"
 #include "user/config/irq_names.h"
+#include "user/config/job_members.h"
 #include "user/control/control.h"
 #include "user/host/clock.h"
 #include "user/host/kernel_symbols.h"
@@ -30,6 +31,7 @@
 
 #define ARM_TRIES      100
 #define SNAPSHOT_TRIES 3
+#define SCANS_MAX      10
 
 /* ---- prepared ---- */
 
@@ -221,6 +223,36 @@ static int take_snapshots(struct recorder *r)
 	return taken ? 0 : -ENXIO;
 }
 
+static int name_target(void *arg, uint32_t pid)
+{
+	return bpf_load_target(arg, pid);
+}
+
+/*
+ * Marks the tasks in the target. Of a job known by a rule these are the processes that meet it: a
+ * process that executes its program after the programs were attached is found by them, and one that
+ * was born of a member between the look into /proc and its mark by a second look.
+ */
+static int mark_tasks(struct recorder *r)
+{
+	const struct job_plan *job = r->options->job_plan;
+	const struct job_rule *rule = options_job_rule(r->options);
+	int found = 0, err;
+
+	for (unsigned looks = 0; looks < SCANS_MAX; looks++) {
+		found = rule ? job_members_scan(job->members, rule, "/proc", name_target, &r->bpf)
+			     : 0;
+		if (found < 0)
+			return found;
+		if (looks && !found)
+			break;
+		err = snapshot_tasks(&r->bpf, true, &r->tasks);
+		if (err || !rule)
+			return err;
+	}
+	return 0;
+}
+
 /*
  * Marks the tasks in the target and opens the window. If a ring is full before its snapshot finds
  * space (a small ring, a busy machine), its records are before the window: they are discarded, and
@@ -235,7 +267,7 @@ static int open_window(struct recorder *r)
 			rings_refresh(r->rings);
 			rings_discard(r->rings);
 		}
-		err = snapshot_tasks(&r->bpf, true, &r->tasks);
+		err = mark_tasks(r);
 		if (err)
 			return err;
 		bpf_load_start_probes(&r->bpf);
@@ -246,7 +278,7 @@ static int open_window(struct recorder *r)
 	err = bpf_load_open_window(&r->bpf, &r->t0);
 	if (err)
 		goto failed;
-	if (r->options->all || bpf_load_in_target(&r->bpf))
+	if (r->options->all || options_job_rule(r->options) || bpf_load_in_target(&r->bpf))
 		return 0;
 	log_error(target_lives(&r->target)
 			  ? "this kernel shows no thread of the target to eBPF programs"

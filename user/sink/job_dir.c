@@ -18,6 +18,7 @@
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 #include "trace/ovni/job_file.h"
+#include "user/config/job_members.h"
 #include "user/host/clock.h"
 
 #define CLOCK_TABLE "clock-offsets.txt"
@@ -109,11 +110,12 @@ static int make_job(int dirfd, const struct job_plan *plan)
 	json_put_int(json, "version", JOB_VERSION);
 	json_put_string(json, "key", plan->key);
 	json_put_string(json, "launcher", plan->launcher);
-	json_put_int(json, "ranks", plan->size);
+	if (plan->size > 0)
+		json_put_int(json, "ranks", plan->size);
 	if (plan->nodes > 0)
 		json_put_int(json, "nodes", plan->nodes);
-	command = json_put_array(json, "command");
-	for (char **arg = plan->command; *arg; arg++)
+	command = plan->command ? json_put_array(json, "command") : NULL;
+	for (char **arg = plan->command; command && *arg; arg++)
 		json_put_string(command, NULL, *arg);
 	json_put_i64(json, "start_ns", t.tv_sec * INT64_C(1000000000) + t.tv_nsec);
 	err = put_file(dirfd, JOB_FILE, json, true);
@@ -227,6 +229,8 @@ int job_dir_write_node(int dirfd, const struct options *options, const struct jo
 	const struct job_plan *plan = options->job_plan;
 	struct json *json = json_new_object(), *list;
 	char node[JOB_NODE_MAX], path[sizeof(JOB_NODES) + JOB_NODE_MAX + 8];
+	struct job_member member;
+	int32_t size = -1;
 	int err;
 
 	node_name(node);
@@ -242,12 +246,19 @@ int job_dir_write_node(int dirfd, const struct options *options, const struct jo
 	json_put_string(json, "recorder.commit", version_commit);
 	put_pair(json, "begin", f->begin, f->t0);
 	put_pair(json, "end", f->end, f->t1);
+	if (plan->members)
+		(void)job_members_count(plan->members, &size);
+	if (size > 0)
+		json_put_int(json, "ranks", size);
 	list = json_put_array(json, "members");
-	for (size_t i = 0; plan && i < plan->nmembers; i++) {
-		struct json *member = json_put_object(list, NULL);
+	for (size_t i = 0; plan->members && job_members_get(plan->members, i, &member); i++) {
+		struct json *to = member.again ? NULL : json_put_object(list, NULL);
 
-		json_put_int(member, "pid", plan->members[i].pid);
-		json_put_int(member, "rank", plan->members[i].rank);
+		if (!to)
+			continue;
+		json_put_int(to, "pid", member.pid);
+		if (member.rank >= 0)
+			json_put_int(to, "rank", member.rank);
 	}
 	json_put_u64(json, "threads", f->threads);
 	json_put_u64(json, "events", f->events);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "user/config/config.h"
+#include "user/config/job_members.h"
 #include "user/config/session_info.h"
 #include "trace/base/array.h"
 #include "trace/base/hash.h"
@@ -491,16 +492,14 @@ struct read_job {
 static struct process_info *take_member(const struct job_plan *job, uint32_t pid,
 					struct process_info *info)
 {
-	size_t i = 0;
+	struct job_member member;
 
-	while (job && i < job->nmembers && job->members[i].pid != pid)
-		i++;
-	if (!job || i == job->nmembers)
+	if (!job || !job_members_find(job->members, pid, &member) || member.rank < 0)
 		return info;
 	info = info ? info : calloc(1, sizeof(*info));
 	if (info) {
-		info->rank = job->members[i].rank;
-		info->nranks = job->size;
+		info->rank = member.rank;
+		info->nranks = job->size > 0 ? job->size : member.size;
 	}
 	return info;
 }

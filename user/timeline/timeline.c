@@ -13,6 +13,8 @@
 #include <stdlib.h>
 
 #include "trace/base/log.h"
+#include "user/config/config.h"
+#include "user/config/job_members.h"
 #include "user/config/session_info.h"
 #include "user/timeline/emit_events.h"
 #include "user/timeline/prove.h"
@@ -528,11 +530,21 @@ void timeline_has_priority(struct timeline *tl, const struct record_priority *r)
 		take_priority(tl, task, r);
 }
 
+/* Variables of a new member of the job. */
+static int handle_variable(const struct timeline *tl, const struct record_variable *r)
+{
+	const struct job_plan *job = tl->threads->session.info->job;
+
+	return job && job->rule ? job_members_take(job->members, job->rule, r) : 0;
+}
+
 static int before_window(struct timeline *tl, struct cpu *cpu, const struct record_head *head)
 {
 	const struct record_snapshot *snapshot = (const struct record_snapshot *)head;
 
 	tl->counts.outside++;
+	if (head->kind == RECORD_VARIABLE)
+		return handle_variable(tl, (const struct record_variable *)head);
 	if (!tl->open && head->kind == RECORD_PROBE)
 		return probe_before(tl, cpu, (const struct record_probe *)head);
 	if (tl->open || (tl->options.no_switches &&
@@ -593,6 +605,8 @@ static int in_window(struct timeline *tl, struct cpu *cpu, const struct record_h
 	case RECORD_LOST:
 		handle_lost(tl, cpu, (const struct record_lost *)head);
 		return 0;
+	case RECORD_VARIABLE:
+		return handle_variable(tl, (const struct record_variable *)head);
 	case RECORD_PROBE:
 		return calls_record(tl, cpu, (const struct record_probe *)head);
 	default:
