@@ -99,20 +99,22 @@ sources = $(sort $(shell find $(1) -name '*.c' -not -name '*.bpf.c' -not -name m
 TRACE_OBJS := $(call objs,$(call sources,trace))
 EMU_OBJS   := $(call objs,$(call sources,emu))
 USER_OBJS  := $(call objs,$(call sources,user))
+# The programs that need MPI, built where there is one.
+MPI_MAINS  := tools/sync/main.c tools/job/main.c
+MPI_TOOLS  := $(if $(CROSS),,$(if $(shell command -v $(MPICC)),$(B)/bin/ovni-sync $(B)/bin/ovni-job))
+MPI_OBJS   := $(call objs,$(MPI_MAINS) tools/sync/clock_table.c)
 # A program of tools/ is a file, or a folder with a main.c.
-TOOL_MAINS := $(filter-out tools/sync/main.c,$(wildcard tools/*.c tools/*/main.c))
+TOOL_MAINS := $(filter-out $(MPI_MAINS),$(wildcard tools/*.c tools/*/main.c))
 TOOLS      := $(patsubst tools/%,$(B)/bin/ovni-%,$(patsubst %.c,%,$(patsubst %/main.c,%,$(TOOL_MAINS))))
-SYNC       := $(if $(CROSS),,$(if $(shell command -v $(MPICC)),$(B)/bin/ovni-sync)) # where there is MPI
-SYNC_OBJS  := $(call objs,tools/sync/main.c tools/sync/clock_table.c)
 # Programs of another machine cannot be asked for their options.
 COMPLETION := $(if $(CROSS),,$(B)/completion.bash $(B)/completion.zsh)
-TOOL_OBJS  := $(filter-out $(SYNC_OBJS) $(call objs,$(wildcard tools/*.c)),$(call objs,$(call sources,tools)))
+TOOL_OBJS  := $(filter-out $(MPI_OBJS) $(call objs,$(wildcard tools/*.c)),$(call objs,$(call sources,tools)))
 # What defines the maps is linked first: bpftool 7.1 forgets the place of a map seen as extern before.
 BPF_OBJS   := $(patsubst %.bpf.c,$(B)/%.bpf.o,$(filter bpf/maps.bpf.c,$(wildcard bpf/*.bpf.c)) \
 	$(filter-out bpf/maps.bpf.c,$(wildcard bpf/*.bpf.c bpf/why/*.bpf.c bpf/job/*.bpf.c)))
 SKELETON   := $(if $(BPF_OBJS),$(B)/bpf/ovni.skel.h)
 
-PROGRAMS := $(B)/bin/ovni-bpf $(B)/bin/ovni-emu $(TOOLS) $(SYNC)
+PROGRAMS := $(B)/bin/ovni-bpf $(B)/bin/ovni-emu $(TOOLS) $(MPI_TOOLS)
 UNIT_TESTS := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/*.c))
 WORKLOADS  := $(patsubst %.c,$(B)/%,$(wildcard tests/workloads/*.c))
 BENCHES    := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/*.c))
@@ -243,13 +245,13 @@ $(B)/bin/ovni-%: $(B)/tools/%/main.o $(TOOL_LIBS)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LINK_FLAGS) -o $@ $^ $(EMU_LIBS) $(TRACE_LIBS) $(DATABASE_LIBS)
 
-$(SYNC_OBJS) $(B)/bin/ovni-sync: export OMPI_CC = $(CC)
-$(SYNC_OBJS): $(B)/%.o: %.c
+$(MPI_OBJS) $(MPI_TOOLS): export OMPI_CC = $(CC)
+$(MPI_OBJS): $(B)/%.o: %.c
 	$(call msg,MPICC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(MPICC) $(COMPILE_FLAGS) -MMD -MP -c -o $@ $<
 
-$(B)/bin/ovni-sync: $(SYNC_OBJS) $(LIBTOOLS) $(LIBTRACE)
+$(MPI_TOOLS): $(B)/bin/ovni-%: $(B)/tools/%/main.o $(B)/tools/sync/clock_table.o $(LIBTOOLS) $(LIBTRACE)
 	$(call msg,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(MPICC) $(LINK_FLAGS) -o $@ $^ $(TRACE_LIBS)
@@ -448,7 +450,7 @@ install-tests: $(if $(NO_BUILD),,installed-tests)
 # Files of others remain: settings of sessions, own API files.
 uninstall:
 	$(call installed,drop)
-	rm -f $(DESTDIR)$(bindir)/ovni-sync
+	rm -f $(DESTDIR)$(bindir)/ovni-sync $(DESTDIR)$(bindir)/ovni-job
 	rm -rf $(DESTDIR)$(testdir)
 	[ ! -d $(DESTDIR)$(dir $(testdir)) ] || rmdir --ignore-fail-on-non-empty $(DESTDIR)$(dir $(testdir))
 	for d in $(foreach d,$(datadir) $(docdir) $(incdir)/ovni-loom $(incdir)/ovni-trace $(confdir),$(DESTDIR)$(d)); do \

@@ -71,6 +71,7 @@ TABLE = {
     "tools/report/messages": ("trace/ tools/lib tools/report", ""),
     "tools/sort": ("trace/ tools/lib", "cjson/"),
     "tools/sync": ("trace/ tools/lib", "mpi"),
+    "tools/job": ("trace/ tools/lib tools/sync", "mpi"),
     "tools/view": ("trace/ tools/lib tools/findings", "cjson/|zlib"),
     "tools/loom": ("trace/ tools/lib tools/loom/run", "cjson/"),
     "tools/loom/run": ("trace/ tools/lib", "cjson/"),

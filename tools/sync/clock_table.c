@@ -2,9 +2,11 @@
 /* clock_table: see clock_table.h. */
 #include "tools/sync/clock_table.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <mpi.h>
 #include <stdlib.h>
@@ -24,6 +26,7 @@
 #define TRIES	  8	 /* exchanges of which one sample is the quickest */
 #define NAP_NS	  500000 /* between two polls of a waiting rank */
 #define HOST_SIZE 256
+#define HOST_ENTRY 256 /* a name in a directory, with its NUL */
 
 enum tag { TAG_BEGIN = 1, TAG_PING, TAG_PONG };
 
@@ -311,6 +314,39 @@ static void add_up(struct clock_sum *sum, const struct clock_row *row)
 		sum->drift = drift;
 }
 
+/* Does a directory have an entry that begins with `prefix`, and goes on with the host, if it is not
+ * NULL? The name of the entry goes to `found`. */
+static bool has_entry(const char *path, const char *prefix, const char *host, char found[HOST_ENTRY])
+{
+	size_t length = strlen(prefix);
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	bool has = false;
+
+	while (dir && !has && (entry = readdir(dir))) {
+		const char *name = entry->d_name;
+
+		has = !strncmp(name, prefix, length) &&
+		      (!host || (clock_host_length(name + length) == strlen(host) &&
+				 !strncmp(name + length, host, strlen(host))));
+		snprintf(found, HOST_ENTRY, "%s", name);
+	}
+	if (dir)
+		closedir(dir);
+	return has;
+}
+
+/* Does the directory of a trace have streams of the host? */
+static bool has_streams(const char *trace, const char *host)
+{
+	char name[HOST_ENTRY], path[PATH_MAX];
+
+	if (!has_entry(trace, "loom.", host, name) ||
+	    snprintf(path, sizeof(path), "%s/%s", trace, name) >= (int)sizeof(path))
+		return false;
+	return has_entry(path, "proc.", NULL, name);
+}
+
 /* --append: the first measurement makes the rows, the last one completes them. */
 static int write_long_table(const struct clock_request *request, struct table *table,
 			    char (*hosts)[HOST_SIZE], int n, struct clock_sample *samples,
@@ -339,6 +375,8 @@ static int write_long_table(const struct clock_request *request, struct table *t
 	if (!err)
 		clock_print_long_titles(table->out);
 	for (size_t i = 0; !err && i < rows.n; i++) {
+		if (request->looms && !has_streams(request->append, rows.list[i].host))
+			continue;
 		clock_print_long_row(table->out, &rows.list[i]);
 		add_up(sum, &rows.list[i]);
 	}

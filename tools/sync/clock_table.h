@@ -24,6 +24,7 @@ struct clock_request {
 	uint64_t samples, drift; /* drift: so many measurements in columns, if above 1 */
 	double wait;		 /* s between the measurements of `drift` */
 	bool verbose;
+	bool looms; /* with `append`: without the hosts that have no streams there */
 };
 
 /* The sum of a table with two measurements, in rank 0. */

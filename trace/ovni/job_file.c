@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "trace/base/array.h"
@@ -290,4 +291,77 @@ const char *job_text(const struct job *job, char text[JOB_TEXT])
 		    (size_t)job->nodes_expected - job->nnodes, job->nodes_expected);
 	put_missing_ranks(job, &r);
 	return text;
+}
+
+/* ---- writing ---- */
+
+void job_node_name(char name[JOB_NODE_MAX])
+{
+	struct utsname host;
+
+	uname(&host);
+	snprintf(name, JOB_NODE_MAX, "%s", host.nodename);
+	for (char *at = name; *at; at++)
+		*at = *at == '/' ? '-' : *at;
+}
+
+/* ---- files that have their name only when they are whole ---- */
+
+static int write_all(int fd, const char *text, size_t size)
+{
+	while (size) {
+		ssize_t n = write(fd, text, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		text += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+int job_put_file(int dirfd, const char *path, const struct json *json, bool is_new)
+{
+	char *text = json_text(json), *temporary = xasprintf("%s.%ld.new", path, (long)getpid());
+	int fd = -1, err = -ENOMEM;
+
+	if (!text || !temporary)
+		goto out;
+	fd = openat(dirfd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+	err = fd < 0 ? -errno : write_all(fd, text, strlen(text));
+	if (!err && fsync(fd))
+		err = -errno;
+	if (fd >= 0 && close(fd) && !err)
+		err = -errno;
+	if (!err && (is_new ? linkat(dirfd, temporary, dirfd, path, 0)
+			    : renameat(dirfd, temporary, dirfd, path)))
+		err = -errno;
+	if (fd >= 0 && (err || is_new))
+		unlinkat(dirfd, temporary, 0);
+out:
+	free(text);
+	free(temporary);
+	return err;
+}
+
+void job_node_killed(int dirfd, const char *why)
+{
+	char node[JOB_NODE_MAX], file[sizeof(JOB_NODES) + JOB_NODE_MAX + 8];
+	struct json *json;
+	struct stat st;
+
+	job_node_name(node);
+	snprintf(file, sizeof(file), JOB_NODES "/%s.json", node);
+	if (fstatat(dirfd, file, &st, AT_SYMLINK_NOFOLLOW))
+		return;
+	json = json_load(dirfd, file);
+	if (!json)
+		return;
+	json_put_string(json, "state", "incomplete");
+	json_put_string(json, "why", why);
+	if (job_put_file(dirfd, file, json, false))
+		log_warn("cannot write '%s'", file);
+	json_free(json);
 }

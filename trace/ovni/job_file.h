@@ -22,6 +22,8 @@
 #define JOB_NODES    "node"
 #define JOB_NODE_MAX 256 /* bytes of the name of a node, with its NUL */
 
+struct json;
+
 struct job_node {
 	char name[JOB_NODE_MAX];
 	char state[16]; /* "recording", "complete", "incomplete", "failed" */
@@ -54,6 +56,17 @@ size_t job_recorded_ranks(const struct job *job);
  * also the result. */
 #define JOB_TEXT 1024
 const char *job_text(const struct job *job, char text[JOB_TEXT]);
+
+/* The name of this node in files: as the loom, a slash becomes '-'. */
+void job_node_name(char name[JOB_NODE_MAX]);
+
+/* Writes a document to `path`, which has its name only when it is whole; with `is_new` a file of
+ * this name is not replaced: -EEXIST. 0, or -errno without a message. */
+int job_put_file(int dirfd, const char *path, const struct json *json, bool is_new);
+
+/* The recorder of this node was killed: the file of the node says so, with the reason, if there is
+ * one. A failure is one warning. */
+void job_node_killed(int dirfd, const char *why);
 
 /* A list of ranks as "0-3,7". `text` is also the result. */
 const char *job_ranks_text(const int32_t *ranks, size_t n, char *text, size_t size);

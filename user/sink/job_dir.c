@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,60 +25,6 @@
 
 static bool begun;   /* this recorder has written the file of its node: it says the state itself */
 static bool refused; /* the directory is not ours: nothing more is written there */
-
-/* The name of this node in files: as the loom, a slash becomes '-'. */
-static void node_name(char name[JOB_NODE_MAX])
-{
-	struct utsname host;
-
-	uname(&host);
-	snprintf(name, JOB_NODE_MAX, "%s", host.nodename);
-	for (char *at = name; *at; at++)
-		*at = *at == '/' ? '-' : *at;
-}
-
-/* ---- files that have their name only when they are whole ---- */
-
-static int write_all(int fd, const char *text, size_t size)
-{
-	while (size) {
-		ssize_t n = write(fd, text, size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n ? -errno : -EIO;
-		text += n;
-		size -= (size_t)n;
-	}
-	return 0;
-}
-
-/* Writes a document to `path`; with `is_new` a file of this name is not replaced: -EEXIST. No
- * message. */
-static int put_file(int dirfd, const char *path, const struct json *json, bool is_new)
-{
-	char *text = json_text(json), *temporary = xasprintf("%s.%ld.new", path, (long)getpid());
-	int fd = -1, err = -ENOMEM;
-
-	if (!text || !temporary)
-		goto out;
-	fd = openat(dirfd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
-	err = fd < 0 ? -errno : write_all(fd, text, strlen(text));
-	if (!err && fsync(fd))
-		err = -errno;
-	if (fd >= 0 && close(fd) && !err)
-		err = -errno;
-	if (!err && (is_new ? linkat(dirfd, temporary, dirfd, path, 0)
-			    : renameat(dirfd, temporary, dirfd, path)))
-		err = -errno;
-	if (fd >= 0 && (err || is_new))
-		unlinkat(dirfd, temporary, 0);
-out:
-	free(text);
-	free(temporary);
-	return err;
-}
 
 /* ---- job.json ---- */
 
@@ -118,7 +63,7 @@ static int make_job(int dirfd, const struct job_plan *plan)
 	for (char **arg = plan->command; command && *arg; arg++)
 		json_put_string(command, NULL, *arg);
 	json_put_i64(json, "start_ns", t.tv_sec * INT64_C(1000000000) + t.tv_nsec);
-	err = put_file(dirfd, JOB_FILE, json, true);
+	err = job_put_file(dirfd, JOB_FILE, json, true);
 	json_free(json);
 	return err;
 }
@@ -189,7 +134,7 @@ int job_dir_open(struct output_dir *output, const char *path, const struct optio
 
 	if (err)
 		return err;
-	node_name(node);
+	job_node_name(node);
 	snprintf(loom, sizeof(loom), LOOM "%s", node);
 	err = join(output->fd, output->path, node, options->job_plan);
 	if (err) {
@@ -233,7 +178,7 @@ int job_dir_write_node(int dirfd, const struct options *options, const struct jo
 	int32_t size = -1;
 	int err;
 
-	node_name(node);
+	job_node_name(node);
 	snprintf(path, sizeof(path), JOB_NODES "/%s.json", node);
 	json_put_int(json, "version", JOB_VERSION);
 	json_put_string(json, "state", f->state);
@@ -263,7 +208,7 @@ int job_dir_write_node(int dirfd, const struct options *options, const struct jo
 	json_put_u64(json, "threads", f->threads);
 	json_put_u64(json, "events", f->events);
 	json_put_u64(json, "lost", f->lost);
-	err = put_file(dirfd, path, json, false);
+	err = job_put_file(dirfd, path, json, false);
 	json_free(json);
 	begun |= !err;
 	if (err)
@@ -292,21 +237,10 @@ void job_dir_failed(const struct options *options)
 
 void job_dir_killed(const char *path, const char *why)
 {
-	char node[JOB_NODE_MAX], file[sizeof(JOB_NODES) + JOB_NODE_MAX + 8];
 	struct output_dir output;
-	struct json *json;
 
 	if (output_dir_join(&output, path))
 		return;
-	node_name(node);
-	snprintf(file, sizeof(file), JOB_NODES "/%s.json", node);
-	json = json_load(output.fd, file);
-	if (json) {
-		json_put_string(json, "state", "incomplete");
-		json_put_string(json, "why", why);
-		if (put_file(output.fd, file, json, false))
-			log_warn("cannot write '%s/%s'", output.path, file);
-		json_free(json);
-	}
+	job_node_killed(output.fd, why);
 	output_dir_close(&output);
 }
