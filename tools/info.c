@@ -29,8 +29,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/lib/job_table.h"
 #include "tools/lib/printer.h"
-#include "trace/ovni/job_file.h"
 #include "trace/ovni/trace.h"
 #include "tools/lib/table.h"
 #include "tools/lib/wall_clock.h"
@@ -52,6 +52,8 @@ struct info {
 	uint64_t damaged;
 	int64_t first, last;
 	struct wall_clock wall;
+	struct job job;
+	struct clock_table clocks;
 	char *text;	 /* of doc; NULL if memory was missing */
 	bool no_memory;	 /* for a text in doc */
 	bool unreadable; /* stats.json, or a file of a job */
@@ -359,14 +361,29 @@ out:
 	recorded_stats_free(&stats);
 }
 
+static void put_clock(struct json *node, const struct clock_row *row)
+{
+	double ppb;
+
+	if (!row)
+		return;
+	json_put_i64(node, "clock_offset_ns", row->fix.offset);
+	if (job_table_drift(row, &ppb))
+		json_put_real(node, "clock_drift_ppm", ppb / 1e3);
+	if (row->bound != CLOCK_BOUND_UNKNOWN)
+		json_put_i64(node, "clock_bound_ns", row->bound);
+}
+
 /* The nodes of a job. */
 static void put_job(struct info *info)
 {
 	struct json *node, *list;
-	struct job job;
+	int err = job_read(&info->job, info->source.trace.fd);
+	const struct job job = info->job;
 
-	int err = job_read(&job, info->source.trace.fd);
-
+	if (!err && job.is)
+		err = clock_table_load(&info->clocks, info->source.trace.fd, CLOCK_OFFSETS_FILE,
+				       true, true);
 	info->unreadable |= err != 0; /* reported */
 	if (!err && job.is) {
 		node = json_put_object(info->doc, "job");
@@ -391,9 +408,9 @@ static void put_job(struct info *info)
 			json_put_u64(node, "lost", n->lost);
 			json_put_string(node, "state", n->state);
 			json_put_string(node, "why", n->why);
+			put_clock(node, clock_table_find(&info->clocks, n->name));
 		}
 	}
-	job_free(&job);
 }
 
 static void put_completeness(struct info *info)
@@ -486,26 +503,14 @@ static void print_share(struct printer *out, const struct json *job, const char 
 }
 
 /* The table of the nodes. */
-static void print_job(const struct json *job, struct printer *out)
+static void print_job(struct info *info, struct printer *out)
 {
-	const struct json *list = json_key(job, "list");
+	const struct json *job = json_get(info->doc, "job");
 
 	printer_format(out, "%-12s", "job");
 	print_share(out, job, "nodes", "complete, ");
 	print_share(out, job, "ranks", "recorded\n");
-	for (const struct json *n = json_first(list); n; n = json_next(n)) {
-		const char *why = json_string(json_key(n, "why"));
-		char *text = xasprintf(
-			"%s: ranks %s, %s threads, %s events, %s lost, %s%s%s", text_of(n, "node"),
-			text_of(n, "ranks"), text_of(n, "threads"), text_of(n, "events"),
-			text_of(n, "lost"), text_of(n, "state"), why ? ": " : "", why ? why : "");
-
-		if (!text)
-			out->error = -ENOMEM;
-		else
-			print_line(out, "node", "%s%s%s", text, "", "");
-		free(text);
-	}
+	job_table_print(out, "            ", &info->job, &info->clocks);
 }
 
 static void print_parts(struct info *info, struct printer *out)
@@ -690,7 +695,7 @@ static void print_text(struct info *info, struct printer *out, bool threads)
 		print_line(out, "lost", "%s%s%s", text_of(session, "lost"), "", "");
 	print_line(out, "complete?", "%s%s%s", text_of(info->doc, "completeness"), "", "");
 	if (json_get(info->doc, "job"))
-		print_job(json_get(info->doc, "job"), out);
+		print_job(info, out);
 	if (session)
 		print_steal(session, out);
 	if (json_get(info->doc, "perf"))
@@ -724,6 +729,8 @@ out:
 	if (printer_close(&out) < 0)
 		err = -EIO;
 	free(info.text);
+	job_free(&info.job);
+	clock_table_fini(&info.clocks);
 	json_free(info.doc);
 	if (!err && !info.damaged && !info.unreadable)
 		status = whole_report(&info.source.whole, options.path);

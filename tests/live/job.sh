@@ -44,7 +44,7 @@ ended 0 "the emulator accepts it" emu.log
 ns=$(sed -n '1s/.*:\([0-9]*\)_ns:.*/\1/p' t/thread.prv)
 expect "the duration is that of the run: $ns ns" [ "${ns:-0}" -gt 100000000 -a "${ns:-0}" -lt 60000000000 ]
 "$B/bin/ovni-info" t >info.log
-expect "ovni-info has the nodes: $(cat info.log)" grep -q 'n2: ranks 2-3, .* complete' info.log
+expect "ovni-info has the nodes: $(cat info.log)" grep -q ' n2 *2-3 .* us *complete' info.log
 mv t/clock-offsets.txt table
 "$EMULATOR" -q t >emu.log 2>&1
 ended 1 "without a table, clocks 5000 s apart are refused" emu.log

@@ -23,6 +23,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <mpi.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,15 +77,14 @@ static int take_operands(void *settings, char **operands)
 
 static const struct cli cli = {
 	.name = "ovni-job",
-	.synopsis = "[-o DIR] [-- OPTIONS of ovni-bpf]",
+	.synopsis = "ovni-job [OPTION]... [-- OPTIONS of ovni-bpf]",
 	.about = "Record a parallel job on all of its nodes, beside it: an MPI program with one "
 		 "process per node.",
 	.options = cli_options,
 	.command = true,
 	.finish = take_operands,
-	.notes = "Members are the processes of the job that have a rank, and their children: those of "
-		 "this job of\nSlurm; with OVNI_JOB in the environment those that have the same "
-		 "value of it.\n\n"
+	.notes = "Members are the processes of the same job of Slurm that have a rank, and their "
+		 "children; with\nOVNI_JOB in the environment those with the same value of it.\n\n"
 		 "Examples:\n"
 		 "  # in a script of Slurm; the program needs no change\n"
 		 "  srun --overlap -N4 -n4 --ntasks-per-node=1 ovni-job -o trace &\n"
@@ -237,6 +237,17 @@ static void end_recorders(struct ovni_job *job)
 }
 
 /* ---- the begin ---- */
+
+/* A launcher binds the only process of a node to a CPU that a rank has, too. The clocks and the
+ * recorder, which inherits this, may use any CPU of the job. */
+static void unbind(void)
+{
+	cpu_set_t all;
+
+	memset(&all, 0xff, sizeof(all));
+	if (sched_setaffinity(0, sizeof(all), &all))
+		log_debug("cannot leave the CPUs of the launcher: %s", strerror(errno));
+}
 
 /* All processes read the same command line; only rank 0 reports its mistakes. */
 static int mute(void)
@@ -447,6 +458,7 @@ int main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &job.n);
 	find_nodes(&job);
+	unbind();
 	status = run(&job);
 	MPI_Finalize();
 	return status;
