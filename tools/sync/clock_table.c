@@ -114,6 +114,8 @@ static struct clock_offset measure(const struct clock_request *request, int rank
 struct table {
 	char *path, *temporary;
 	FILE *out;
+	size_t rows;
+	bool looms; /* without a row there is no table: readers refuse an empty one */
 };
 
 static int make_parents(const char *path)
@@ -143,6 +145,7 @@ static int table_open(struct table *table, const struct clock_request *request)
 	const char *dir = request->append ? request->append : getenv("OVNI_TRACEDIR");
 	int err = -ENOMEM, fd;
 
+	table->looms = request->looms;
 	table->path = request->output ? strdup(request->output)
 				      : xasprintf("%s/" CLOCK_TABLE, dir && *dir ? dir : "ovni");
 	if (!table->path)
@@ -173,6 +176,8 @@ static int table_finish(struct table *table)
 	table->out = NULL;
 	if (err)
 		return err;
+	if (table->looms && !table->rows)
+		return unlink(table->temporary) || unlink(table->path) ? -errno : 0;
 	return rename(table->temporary, table->path) ? -errno : 0;
 }
 
@@ -378,6 +383,7 @@ static int write_long_table(const struct clock_request *request, struct table *t
 		if (request->looms && !has_streams(request->append, rows.list[i].host))
 			continue;
 		clock_print_long_row(table->out, &rows.list[i]);
+		table->rows++;
 		add_up(sum, &rows.list[i]);
 	}
 	free(rows.list);
