@@ -36,6 +36,41 @@ for compression in None ZSTD; do
 	"$B/bin/ovni-pallas" stats empty | grep -q "'empty': 0 events" || complain "no empty thread in the statistics"
 	archives=$((archives + 2))
 done
+# Lossy compressions: the durations of regions are those of the archive without loss, the events, too; times of ZFP are those that
+# the real one prints, but for last elements of chunks, which we know exactly; those of a histogram are within its bound.
+"$S/tests/golden/pallas_real.py" "$(dirname "$real")/lib/libpallas.so" exact >/dev/null
+"$B/bin/ovni-pallas" stats exact >want.stats
+"$B/bin/ovni-pallas" print --threads exact >want.print
+for compression in Histogram ZSTD_Histogram ZFP; do
+	rm -rf lossy
+	"$S/tests/golden/pallas_real.py" "$(dirname "$real")/lib/libpallas.so" lossy $compression >/dev/null
+	"$B/bin/ovni-pallas" stats lossy | diff want.stats - || complain "$compression: other statistics"
+	"$B/bin/ovni-pallas" print --threads lossy >have.print 2>said || complain "$compression: $(cat said)"
+	grep -q "times are approximate: the compression $compression" said || complain "$compression: not said"
+	paste -d '\n' want.print have.print | python3 -c '
+import sys
+lines, ranges, worst = [line.split(None, 1) for line in sys.stdin], 255, 0
+assert len(lines) > 50000 and all(a[1:] == b[1:] for a, b in zip(lines[::2], lines[1::2]))
+times = [(int(a[0].replace(".", "")), int(b[0].replace(".", ""))) for a, b in zip(lines[::2], lines[1::2]) if len(a) > 1]
+worst, span = max(abs(a - b) for a, b in times), max(a for a, _ in times)
+print("'$compression': times are off by at most %d ns of %d" % (worst, span))
+sys.exit(not 0 < worst <= (4 if "'$compression'" == "ZFP" else span // 255))' || complain "$compression: other events or times"
+	[ $compression = ZFP ] || continue
+	"$real" print lossy/main.pallas 2>/dev/null | sort >theirs
+	"$B/bin/ovni-pallas" print lossy 2>/dev/null | sort | diff - theirs | grep -c '^<' >differences
+	[ "$(cat differences)" -lt 40 ] || complain "ZFP: $(cat differences) other times than the real one's"
+done
+
+# Older ABI versions of such an archive: both read the same from them.
+"$S/tests/golden/pallas_real.py" "$(dirname "$real")/lib/libpallas.so" twenty >/dev/null
+for version in 19 18 17 16; do
+	rm -rf older
+	"$S/tests/golden/pallas_older.py" twenty older $version || complain "pallas_older.py"
+	"$real" print older/main.pallas >theirs 2>said || complain "version $version: $(tail -n 2 said)"
+	"$B/bin/ovni-pallas" print older >ours || complain "version $version: status $?"
+	[ "$(wc -l <theirs)" -gt 20000 ] && diff theirs ours >differences || complain "version $version: other events: $(head -n 5 differences)"
+	archives=$((archives + 1))
+done
 echo "$archives archives"
 [ $archives -gt 3 ] || complain "too few archives"
 exit $wrong

@@ -38,6 +38,12 @@ int calls_init(struct calls *c, const struct selection *s, const struct pallas_t
 	const struct thread_grammar *g = &thread->grammar;
 
 	*c = (struct calls){.thread = thread};
+	if (pallas_lossy(trace)) {
+		log_error("%s: the compression %s keeps only approximate times, which give no "
+			  "durations of calls; stats without a window has exact ones",
+			  trace->path, pallas_compression_names[trace->compression]);
+		return -EPROTONOSUPPORT;
+	}
 	c->wanted = selection_calls(s, trace, thread, false);
 	if (!c->wanted)
 		return -ENOMEM;

@@ -560,6 +560,12 @@ static int prepare(struct import *m)
 	const char *clock = pallas_metadata(&m->trace.part, PALLAS_KEY_CLOCK);
 	int err = 0;
 
+	if (pallas_lossy(&m->trace)) {
+		log_error("cannot import '%s': the compression %s keeps only approximate times, "
+			  "without the order of the events",
+			  m->trace.path, pallas_compression_names[m->trace.compression]);
+		return -EPROTONOSUPPORT;
+	}
 	m->ours = map && clock;
 	m->start = INT64_MAX;
 	if (m->ours) {

@@ -23,11 +23,17 @@ struct cursor {
 	uint8_t *start, *at, *end;
 	const char *path; /* for messages; owned by the caller */
 	int err;	  /* -EBADMSG or -ENOMEM */
+	uint8_t version;  /* of the ABI of the file */
 };
 
-static inline void cursor_init(struct cursor *c, uint8_t *bytes, size_t size, const char *path)
+static inline void cursor_init(struct cursor *c, uint8_t *bytes, size_t size, const char *path,
+			       uint8_t version)
 {
-	*c = (struct cursor){.start = bytes, .at = bytes, .end = bytes + size, .path = path};
+	*c = (struct cursor){.start = bytes,
+			     .at = bytes,
+			     .end = bytes + size,
+			     .path = path,
+			     .version = version};
 }
 
 static inline size_t cursor_left(const struct cursor *c)

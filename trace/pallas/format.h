@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * format: the numbers of the Pallas trace format, ABI version 20.
+ * format: the numbers of the Pallas trace format, ABI version 20; versions 16 to 19 are read, too.
  *
  *   TRACE/main.pallas                           struct pallas_trace
  *   TRACE/archive_P/archive.pallas              struct pallas_archive
@@ -9,7 +9,7 @@
  *                            sequence_durations.dat   three vectors per sequence
  *
  * A token is 32 bits: two of type, thirty of id. All integers are little endian.
- * Specification: pallas.md 2 to 11, 18.
+ * Specification: pallas.md 2 to 11, 18, 19.
  */
 #ifndef TRACE_PALLAS_FORMAT_H
 #define TRACE_PALLAS_FORMAT_H
@@ -17,8 +17,10 @@
 #include <stdint.h>
 
 #define PALLAS_ABI     20
+#define PALLAS_ABI_MIN 16 /* the oldest that is read */
 #define PALLAS_NONE    UINT32_MAX /* no reference, or an empty map entry */
 #define PALLAS_INVALID UINT64_MAX /* no timestamp */
+#define PALLAS_UNUSED  0xfffffffcu /* the token of an unused loop */
 
 #define PALLAS_MAIN	  "main.pallas"
 #define PALLAS_ARCHIVE	  "archive.pallas"
@@ -104,6 +106,7 @@ enum pallas_record {
 	PALLAS_THREAD_BEGIN = 35,
 	PALLAS_THREAD_END = 37,
 	PALLAS_GENERIC = 58,
+	PALLAS_BUFFER_FLUSH = 59,
 	PALLAS_RECORD_COUNT = 60,
 };
 

@@ -68,7 +68,7 @@ static const struct pallas_record_spec specs[PALLAS_RECORD_COUNT] = {
 	[56] = {"COMM_CREATE"},
 	[57] = {"COMM_DESTROY"},
 	[PALLAS_GENERIC] = {"GENERIC", PALLAS_SINGLE, 0, "%s"},
-	[59] = {"BUFFER_FLUSH"},
+	[PALLAS_BUFFER_FLUSH] = {"BUFFER_FLUSH"},
 };
 
 const struct pallas_record_spec *pallas_record_spec(uint32_t record)

@@ -39,13 +39,28 @@ static int vector_check(const struct pallas_vector *v, struct cursor *c)
 	return 0;
 }
 
+/* The number of the next sub-arrays that hold n elements, of `size` bytes each: before version 18
+ * the file does not say it. */
+static uint64_t count_subs(const struct cursor *c, uint64_t n, size_t size)
+{
+	uint64_t nsubs = 0, left = n;
+
+	for (; !c->err && left && nsubs < cursor_left(c) / size; nsubs++) {
+		uint64_t here = get_u64(c->at + nsubs * size);
+
+		left -= here < left ? here : left;
+	}
+	return left ? UINT64_MAX : nsubs; /* more than fit */
+}
+
 static void vector_read(struct pallas_vector *v, enum pallas_vector_kind kind, struct cursor *c)
 {
 	size_t size = kind == VECTOR_DURATIONS ? 40 : 32;
 
 	v->kind = kind;
 	v->n = cursor_u64(c, "a vector");
-	v->nsubs = cursor_u64(c, "a vector");
+	if (c->version >= 18)
+		v->nsubs = cursor_u64(c, "a vector");
 	if (v->n == 0) {
 		v->nsubs = 0;
 		return;
@@ -57,6 +72,8 @@ static void vector_read(struct pallas_vector *v, enum pallas_vector_kind kind, s
 		if (v->min > v->mean || v->mean > v->max)
 			cursor_fail(c, "the mean of a vector is not between its bounds");
 	}
+	if (c->version < 18)
+		v->nsubs = count_subs(c, v->n, size);
 	if (v->nsubs == 0)
 		cursor_fail(c, "a vector of %llu elements has no sub-array",
 			    (unsigned long long)v->n);
@@ -77,6 +94,8 @@ static void event_read(struct pallas_event *e, struct cursor *c)
 
 	e->id = PALLAS_NONE;
 	e->record = cursor_u32(c, "an event");
+	if (c->version < 19 && e->record == 0)
+		e->record = PALLAS_BUFFER_FLUSH;
 	size = cursor_u8(c, "an event");
 	if (size < 5)
 		cursor_fail(c, "an event has the size %u, below the 5 of its header", size);
@@ -109,19 +128,20 @@ static void loop_read(struct pallas_loop *l, struct cursor *c)
 	l->id = PALLAS_NONE;
 	l->sequence = cursor_u32(c, "a loop"); /* a token until tokens_resolve() */
 	l->iterations = cursor_u32(c, "a loop");
-	l->occurrences = cursor_u64(c, "a loop");
+	if (c->version >= 19)
+		l->occurrences = cursor_u64(c, "a loop");
 }
 
 /* Reads an id map of a table of `n` entries; `id` of entry i is at ids + i * stride. */
 static int map_read(struct pallas_map *map, size_t n, void *ids, size_t stride, struct cursor *c,
 		    const char *what)
 {
-	map->n = cursor_count(c, 4, "map entries");
+	map->n = c->version < 20 ? n : cursor_count(c, 4, "map entries");
 	map->places = cursor_rows(c, map->n, sizeof(*map->places));
 	if (!map->places)
 		return c->err;
 	for (size_t i = 0; i < map->n; i++) {
-		uint32_t place = cursor_u32(c, "a map");
+		uint32_t place = c->version < 20 ? (uint32_t)i : cursor_u32(c, "a map");
 		uint32_t *id;
 
 		map->places[i] = place;
@@ -151,6 +171,8 @@ static int tokens_resolve(struct thread_grammar *g, struct cursor *c)
 		uint32_t token = l->sequence;
 
 		l->sequence = PALLAS_NONE;
+		if (l->id != PALLAS_NONE && c->version < 20 && token == PALLAS_UNUSED)
+			l->id = g->loop_map.places[i] = PALLAS_NONE;
 		if (l->id == PALLAS_NONE)
 			continue; /* an unused slot */
 		if (token_type(token) == TOKEN_SEQUENCE)
@@ -205,15 +227,16 @@ static int grammar_read(struct thread_grammar *g, struct cursor *c)
 	g->nevents = cursor_u64(c, "the header");
 	g->nsequences = cursor_u64(c, "the header");
 	g->nloops = cursor_u64(c, "the header");
-	g->root_id = cursor_u32(c, "the header");
+	g->root_id = c->version < 20 ? 0 : cursor_u32(c, "the header");
 	g->first_time = cursor_u64(c, "the header");
-	err = TABLE(g, c, events, event_read, event_map, 29, "event");
+	err = TABLE(g, c, events, event_read, event_map, c->version < 18 ? 21 : 29,
+		    "event");
 	if (err)
 		return err;
 	err = TABLE(g, c, sequences, sequence_read, sequence_map, 12, "sequence");
 	if (err)
 		return err;
-	err = TABLE(g, c, loops, loop_read, loop_map, 16, "loop");
+	err = TABLE(g, c, loops, loop_read, loop_map, c->version < 19 ? 8 : 16, "loop");
 	if (err)
 		return err;
 	err = tokens_resolve(g, c);
@@ -392,17 +415,20 @@ out:
 	return err;
 }
 
-int thread_grammar_parse(struct thread_grammar *g, uint8_t *bytes, size_t size, const char *shown)
+int thread_grammar_parse(struct thread_grammar *g, uint8_t *bytes, size_t size, uint8_t version,
+			 const char *shown)
 {
 	struct cursor c;
 	int err;
 
 	*g = (struct thread_grammar){.bytes = bytes, .memory = size};
-	cursor_init(&c, bytes, size, shown);
+	cursor_init(&c, bytes, size, shown, version);
 	err = grammar_read(g, &c);
 	if (err)
 		goto out;
 	err = verify(g, shown);
+	for (size_t i = 0; version < 19 && i < g->nloops; i++)
+		g->loops[i].occurrences = g->loops[i].runs; /* not in the file */
 out:
 	if (err == -ENOMEM)
 		log_no_memory("for the grammar of %s", shown);

@@ -73,22 +73,28 @@ static void strings_read(struct pallas_definitions *defs, struct cursor *c)
 
 static void groups_read(struct pallas_definitions *defs, struct cursor *c)
 {
-	size_t n = cursor_count(c, 20, "groups");
+	bool old = c->version < 17; /* no type and paradigm, members of 8 bytes */
+	size_t n = cursor_count(c, old ? 12 : 20, "groups");
 
 	defs->groups = cursor_rows(c, n, sizeof(*defs->groups));
 	if (!defs->groups)
 		return;
 	for (size_t i = 0; i < n; i++) {
 		struct pallas_group *g = &defs->groups[i];
+		uint8_t *members;
 
 		g->ref = cursor_u32(c, "a group");
 		g->name = cursor_u32(c, "a group");
-		g->type = cursor_u32(c, "a group");
-		g->paradigm = cursor_u32(c, "a group");
+		g->type = old ? 0 : cursor_u32(c, "a group");
+		g->paradigm = old ? 0 : cursor_u32(c, "a group");
 		g->nmembers = cursor_u32(c, "a group");
-		g->members = cursor_bytes(c, 4 * (size_t)g->nmembers, "the members of a group");
+		members = cursor_bytes(c, (old ? 8 : 4) * (size_t)g->nmembers,
+				       "the members of a group");
 		if (c->err)
 			return;
+		for (size_t k = 0; old && k < g->nmembers; k++)
+			memmove(members + 4 * k, members + 8 * k, 4);
+		g->members = members;
 	}
 	qsort(defs->groups, n, sizeof(*defs->groups), pallas_by_id);
 	defs->ngroups = n;
@@ -117,8 +123,14 @@ static const char *text_read(struct cursor *c)
 
 static void metadata_read(struct pallas_part *part, struct cursor *c)
 {
-	size_t n = cursor_count(c, 18, "metadata entries");
+	size_t n;
 
+	if (c->version < 17) { /* not described */
+		n = cursor_count(c, 1, "bytes of metadata");
+		(void)cursor_bytes(c, n + 8, "metadata");
+		return;
+	}
+	n = cursor_count(c, 18, "metadata entries");
 	part->metadata = cursor_rows(c, n, sizeof(*part->metadata));
 	if (!part->metadata)
 		return;
@@ -196,7 +208,7 @@ static int part_load(struct pallas_trace *trace, struct pallas_part *part, const
 	if (err)
 		return err;
 	trace->used += 3 * size; /* the file, and rows of at most twice its size */
-	cursor_init(c, part->bytes, size, *shown);
+	cursor_init(c, part->bytes, size, *shown, trace->version);
 	return 0;
 }
 
@@ -205,11 +217,6 @@ static int configuration_check(const struct pallas_trace *trace, const char *sho
 {
 	if (trace->compression >= PALLAS_COMPRESSION_COUNT) {
 		log_error("%s: compression %u is not known", shown, trace->compression);
-		return -EPROTONOSUPPORT;
-	}
-	if (trace->compression > PALLAS_COMPRESSION_ZSTD) {
-		log_error("%s: compression %s loses information and is not read", shown,
-			  pallas_compression_names[trace->compression]);
 		return -EPROTONOSUPPORT;
 	}
 	if (trace->encoding > PALLAS_ENCODING_MASKING) {
@@ -231,9 +238,10 @@ static int main_read(struct pallas_trace *trace)
 	if (err)
 		goto out;
 	trace->version = cursor_u8(&c, "the version");
-	if (!c.err && trace->version != PALLAS_ABI) {
-		log_error("%s: ABI version %u: this program reads version %u alone", shown,
-			  trace->version, PALLAS_ABI);
+	c.version = trace->version;
+	if (!c.err && (trace->version < PALLAS_ABI_MIN || trace->version > PALLAS_ABI)) {
+		log_error("%s: ABI version %u: this program reads versions %u to %u", shown,
+			  trace->version, PALLAS_ABI_MIN, PALLAS_ABI);
 		err = -EPROTONOSUPPORT;
 		goto out;
 	}
@@ -440,7 +448,7 @@ int pallas_thread_load(struct pallas_trace *trace, struct pallas_thread *thread)
 	err = file_read(trace, path, &shown, &bytes, &size);
 	if (err)
 		goto out;
-	err = thread_grammar_parse(&thread->grammar, bytes, size, shown);
+	err = thread_grammar_parse(&thread->grammar, bytes, size, trace->version, shown);
 	if (err)
 		goto out;
 	thread->loaded = true;

@@ -92,6 +92,7 @@ struct pallas_trace {
 	char *path;	 /* of the directory */
 	char *main;	 /* file name of the main file */
 	bool main_named; /* by the user: it may be a link */
+	bool approximate; /* the user knows that times are: pallas_loader_new() */
 	int fd;		 /* of the directory */
 	uint8_t version;
 	uint32_t compression, encoding, loop_finding;
@@ -109,6 +110,12 @@ struct pallas_trace {
 };
 
 #define PALLAS_BUDGET (64u << 20)
+
+/* True if the times and durations in the data files are approximate. */
+static inline bool pallas_lossy(const struct pallas_trace *trace)
+{
+	return trace->compression > PALLAS_COMPRESSION_ZSTD;
+}
 
 /*
  * Opens `path`. `budget` is the limit for memory in bytes (0: PALLAS_BUDGET). Returns 0, or -errno

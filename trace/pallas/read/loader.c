@@ -20,6 +20,7 @@
 #include "trace/base/log.h"
 #include "trace/pallas/pallas_file.h"
 #include "trace/pallas/read/expand.h"
+#include "trace/pallas/read/lossy.h"
 
 #define SHARE_LEAST 64 /* elements */
 
@@ -43,13 +44,47 @@ struct pallas_loader {
 	struct data_file files[2]; /* the last ones: sequences, events */
 };
 
+/* Prepares for a lossy compression, and warns once. */
+static int lossy_start(struct pallas_trace *trace)
+{
+	int err = 0;
+
+	if (!pallas_lossy(trace) || trace->approximate)
+		return 0;
+	if (trace->compression == PALLAS_COMPRESSION_SZ) {
+		log_error("%s: its times are compressed with SZ, which this program cannot decode; "
+			  "info and stats without --from and --to need no times",
+			  trace->path);
+		return -EPROTONOSUPPORT;
+	}
+	if (trace->encoding != PALLAS_ENCODING_NONE) {
+		log_error("%s: encoding %s with the lossy compression %s is not known", trace->path,
+			  pallas_encoding_names[trace->encoding],
+			  pallas_compression_names[trace->compression]);
+		return -EPROTONOSUPPORT;
+	}
+	if (trace->compression == PALLAS_COMPRESSION_ZFP)
+		err = zfp_load(trace->path);
+	if (err)
+		return err;
+	log_warn("%s: times are approximate: the compression %s of the archive loses information",
+		 trace->path, pallas_compression_names[trace->compression]);
+	trace->approximate = true;
+	return 0;
+}
+
 struct pallas_loader *pallas_loader_new(struct pallas_trace *trace)
 {
-	struct pallas_loader *l = calloc(1, sizeof(*l));
+	bool zstd = trace->compression == PALLAS_COMPRESSION_ZSTD ||
+		    trace->compression == PALLAS_COMPRESSION_ZSTD_HISTOGRAM;
+	struct pallas_loader *l;
 
-	if (l && trace->compression == PALLAS_COMPRESSION_ZSTD)
+	if (lossy_start(trace))
+		return NULL;
+	l = calloc(1, sizeof(*l));
+	if (l && zstd)
 		l->zstd = ZSTD_createDCtx();
-	if (!l || (trace->compression == PALLAS_COMPRESSION_ZSTD && !l->zstd)) {
+	if (!l || (zstd && !l->zstd)) {
 		log_no_memory("while reading %s", trace->path);
 		free(l);
 		return NULL;
@@ -277,14 +312,30 @@ static void unmask(uint64_t *out, size_t n, size_t w)
 	}
 }
 
-/* Bytes of an element if `size` encoded bytes have n elements, else 0. */
+/* Bytes of an element if `size` encoded bytes have n elements, else 0; of a histogram 8. */
 static size_t width(const struct pallas_trace *trace, uint64_t size, uint64_t n)
 {
+	if (pallas_lossy(trace))
+		return size == HISTOGRAM_BYTES(n) ? 8 : 0;
 	if (size == 8 * n)
 		return 8;
 	if (trace->encoding != PALLAS_ENCODING_MASKING || size % n || size / n > 7)
 		return 0;
 	return (size_t)(size / n);
+}
+
+/* Grows the buffer for compressed chunks to `size` bytes. */
+static int raw_room(struct pallas_loader *l, uint64_t size)
+{
+	if (size <= l->raw_room)
+		return 0;
+	free(l->raw);
+	l->raw_room = 0;
+	l->raw = malloc((size_t)size);
+	if (!l->raw)
+		return -ENOMEM;
+	l->raw_room = (size_t)size;
+	return 0;
 }
 
 /* Reads `size` bytes of a zstd frame that has n elements. Returns their width, or -errno with the
@@ -296,19 +347,14 @@ static int frame_read(struct pallas_loader *l, int fd, uint64_t size, uint64_t o
 	size_t got, w;
 	int err;
 
-	if (size > l->raw_room) {
-		/* Incompressible data grows by little: more than that is no frame of ours. */
-		*why = "the zstd frame is larger than its contents";
-		if (size > ZSTD_compressBound(8 * n) + 4096)
-			return -EBADMSG;
-		*why = "out of memory";
-		free(l->raw);
-		l->raw_room = 0;
-		l->raw = malloc((size_t)size);
-		if (!l->raw)
-			return -ENOMEM;
-		l->raw_room = (size_t)size;
-	}
+	/* Incompressible data grows by little: more than that is no frame of ours. */
+	*why = "the zstd frame is larger than its contents";
+	if (size > ZSTD_compressBound(8 * n) + 4096)
+		return -EBADMSG;
+	*why = "out of memory";
+	err = raw_room(l, size);
+	if (err)
+		return err;
 	err = data_read(l, fd, l->raw, (size_t)size, offset);
 	*why = strerror(-err);
 	if (err)
@@ -326,13 +372,38 @@ static int frame_read(struct pallas_loader *l, int fd, uint64_t size, uint64_t o
 	return ZSTD_isError(got) || got != content ? -EBADMSG : (int)w;
 }
 
+/* Reads `size` bytes of zfp that have sub->n elements. Returns 0, or -errno with the reason. */
+static int zfp_read(struct pallas_loader *l, int fd, uint64_t size, uint64_t offset,
+		    const struct pallas_sub *sub, const char **why)
+{
+	size_t room = zfp_bytes(sub->n);
+	int err;
+
+	*why = "the zfp stream is larger than its contents";
+	if (size > room)
+		return -EBADMSG;
+	*why = "out of memory";
+	err = raw_room(l, room);
+	if (err)
+		return err;
+	err = data_read(l, fd, l->raw, (size_t)size, offset);
+	*why = strerror(-err);
+	if (err)
+		return err;
+	memset(l->raw + size, 0, room - (size_t)size);
+	err = zfp_decode(l->raw, l->decoded, sub);
+	*why = err == -ENOMEM ? "out of memory" : "the zfp stream is damaged";
+	return err;
+}
+
 /*
- * Decodes the chunk of n elements at `offset`: u64 size of the rest, then 8 or w bytes per element,
- * in a zstd frame or as they are. Sizes are checked before memory is allocated for them.
+ * Decodes the chunk of a sub-array: u64 size of the rest, then 8 or w bytes per element, in a zstd
+ * frame or as they are; or a lossy form. Sizes are checked before memory is allocated for them.
  */
-static int chunk_read(struct pallas_walk *walk, uint64_t offset, uint64_t n)
+static int chunk_read(struct pallas_walk *walk, const struct pallas_sub *sub)
 {
 	struct pallas_loader *l = walk->loader;
+	uint64_t offset = sub->offset, n = sub->n;
 	const struct data_file *file;
 	const char *why = "the chunk is not inside the file";
 	uint64_t size;
@@ -348,7 +419,12 @@ static int chunk_read(struct pallas_walk *walk, uint64_t offset, uint64_t n)
 	offset += 8;
 	if (size > file->size - offset)
 		return walk_fail(walk, -EBADMSG, why);
-	if (l->zstd) {
+	if (l->trace->compression == PALLAS_COMPRESSION_ZFP) {
+		w = 8;
+		err = zfp_read(l, file->fd, size, offset, sub, &why);
+		if (err)
+			return walk_fail(walk, err, why);
+	} else if (l->zstd) {
 		w = frame_read(l, file->fd, size, offset, n, &why);
 		if (w < 0)
 			return walk_fail(walk, w, why);
@@ -364,6 +440,13 @@ static int chunk_read(struct pallas_walk *walk, uint64_t offset, uint64_t n)
 	}
 	if (w < 8)
 		unmask(l->decoded, (size_t)n, (size_t)w);
+	if (!pallas_lossy(l->trace))
+		return 0;
+	if (l->trace->compression != PALLAS_COMPRESSION_ZFP && histogram_decode(l->decoded, sub))
+		return walk_fail(walk, -EBADMSG,
+				 "the bounds of the histogram are not those that thread.pallas "
+				 "states");
+	lossy_fit(l->decoded, sub, walk->vector->kind);
 	return 0;
 }
 
@@ -384,10 +467,10 @@ int pallas_walk_load(struct pallas_walk *w)
 	unload(w);
 	if (sub.n > SIZE_MAX / 16)
 		return walk_fail(w, -EBADMSG, "the sub-array is impossibly large");
-	err = decode_room(w, sub.n);
+	err = decode_room(w, sub.n + 3); /* with the bounds of a histogram */
 	if (err)
 		return err;
-	err = chunk_read(w, sub.offset, sub.n);
+	err = chunk_read(w, &sub);
 	if (err)
 		return err;
 	if (w->vector->kind == VECTOR_TIMES &&
