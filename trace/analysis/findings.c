@@ -137,11 +137,10 @@ void findings_fini(struct findings *f)
 	struct findings_state *s = f->state;
 
 	thread_priorities_fini(&f->priorities);
-	for (size_t i = 0; s && s->threads && i < f->source->trace.nstreams; i++)
-		free(s->threads[i].periods);
 	if (s) {
 		findings_end_path(f);
 		findings_end_messages(f);
+		pool_free(&s->periods);
 		free(s->threads);
 		free(s->parties);
 		free(s->marks);
@@ -274,7 +273,7 @@ static int take_use(struct findings *f, uint32_t stream, int64_t clock, enum tim
 	if (!w->woken)
 		return 0;
 	w->woken = false;
-	return findings_add_period(w, clock);
+	return findings_add_period(f->state, w, clock);
 }
 
 /* ---- MPI and runtimes ---- */

@@ -6,13 +6,12 @@
 #include "trace/analysis/findings_rules.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 /* Starts of runs by a wake-up, as a histogram of the time between them: 8 buckets for each power of
  * two, from PERIOD_SHIFT on; the first one has the shorter ones, too. */
 #define PERIOD_BITS    3
 #define PERIOD_SHIFT   19 /* 524 us: those of FINDING_PERIOD and more are judged */
-#define PERIOD_BUCKETS ((38 - PERIOD_SHIFT) << PERIOD_BITS)
+#define PERIOD_BUCKETS ((37 - PERIOD_SHIFT) << PERIOD_BITS) /* the last one from 129 s on */
 #define PERIOD_SKIPPED 4 /* periods of a thread before it has a histogram */
 
 _Static_assert(FINDING_PERIOD / 4 * 3 > 1 << PERIOD_SHIFT, "the neighbours of its bucket");
@@ -37,7 +36,7 @@ static unsigned period_bucket(int64_t ns)
 }
 
 /* A run begins by a wake-up. */
-int findings_add_period(struct thread_walk *w, int64_t clock)
+int findings_add_period(struct findings_state *s, struct thread_walk *w, int64_t clock)
 {
 	int64_t ns = w->started == INTERVAL_UNKNOWN ? -1 : clock_distance(w->started, clock);
 	unsigned bucket;
@@ -46,7 +45,7 @@ int findings_add_period(struct thread_walk *w, int64_t clock)
 	if (ns < 0 || w->nperiods++ < PERIOD_SKIPPED)
 		return 0;
 	if (!w->periods)
-		w->periods = calloc(1, sizeof(*w->periods));
+		w->periods = pool_take(&s->periods, sizeof(*w->periods));
 	if (!w->periods)
 		return -ENOMEM;
 	bucket = period_bucket(ns);

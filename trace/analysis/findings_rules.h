@@ -58,6 +58,7 @@ _Static_assert(offsetof(struct thread_walk, periods) < ARRAY_LINE, "one line of 
 
 struct findings_state { /* of the walk */
 	struct thread_walk *threads;
+	struct pool periods; /* of the threads */
 	uint32_t *parties;	 /* of each stream (culprits.h); the group is its process */
 	struct hash processes;	 /* (loom, pid) */
 	struct mark_name *marks; /* sorted by type and value after the first event */
@@ -194,7 +195,7 @@ int findings_of_rank_imbalance(struct findings *f);
 
 /* findings_periods.c */
 
-int findings_add_period(struct thread_walk *w, int64_t clock);
+int findings_add_period(struct findings_state *s, struct thread_walk *w, int64_t clock);
 /* For the next period of a thread, which may end at this clock. */
 void findings_prefetch_period(const struct thread_walk *w, int64_t clock);
 int findings_of_jitter(struct findings *f, uint32_t stream);

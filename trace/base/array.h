@@ -74,6 +74,42 @@ static inline void *stack_more(void *list, size_t used, uint32_t *room, size_t s
 		array_grown ? &(list)[(n)++] : NULL;                                               \
 	})
 
+/* Zeroed elements of one size for random access, which stay until pool_free(). Its chunks grow from
+ * 64 KiB to huge pages: single ones of malloc() would miss the TLB each time. All zero at first. */
+struct pool {
+	uint8_t **chunks;
+	size_t n, used, room; /* chunks; bytes of the last one */
+};
+
+/* Returns an element of `size` bytes, at most 64 KiB, or NULL without memory. */
+static inline void *pool_take(struct pool *pool, size_t size)
+{
+	uint8_t **chunk;
+
+	if (pool->room - pool->used < size) {
+		size_t room = pool->n < 4 ? (size_t)ARRAY_HUGE >> (5 - pool->n) : ARRAY_HUGE;
+
+		chunk = ARRAY_ADD(pool->chunks, pool->n);
+		if (!chunk)
+			return NULL;
+		*chunk = array_lines(room / ARRAY_LINE - 1, ARRAY_LINE);
+		pool->used = 0;
+		pool->room = *chunk ? room - ARRAY_LINE : 0;
+	}
+	if (!pool->room)
+		return NULL;
+	pool->used += size;
+	return pool->chunks[pool->n - 1] + pool->used - size;
+}
+
+static inline void pool_free(struct pool *pool)
+{
+	for (size_t i = 0; i < pool->n; i++)
+		free(pool->chunks[i]);
+	free(pool->chunks);
+	*pool = (struct pool){0};
+}
+
 /* Returns the list of `*n` pointers, with more of them (NULL) if `number` is not below *n; NULL
  * without memory: the list is then still valid. */
 static inline void *pages_more(void *list, size_t *n, size_t number)

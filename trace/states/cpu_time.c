@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/base/array.h"
 #include "trace/base/log.h"
 
 struct cpu_sum { /* packed: most of the memory of a thread that ran on many CPUs */
@@ -25,8 +24,9 @@ struct span_row {
 };
 
 /* The sum of a CPU, made if it is new. NULL: out of memory. */
-static struct cpu_sum *sum_of(struct span_row *row, uint32_t cpu)
+static struct cpu_sum *sum_of(struct cpu_times *times, uint32_t stream, uint32_t cpu)
 {
+	struct span_row *row = &times->rows[stream];
 	struct cpu_sum **page;
 
 	while (row->npages <= cpu / PAGE_CPUS) {
@@ -37,7 +37,7 @@ static struct cpu_sum *sum_of(struct span_row *row, uint32_t cpu)
 	}
 	page = &row->pages[cpu / PAGE_CPUS];
 	if (!*page)
-		*page = calloc(PAGE_CPUS, sizeof(**page));
+		*page = pool_take(&times->sums, PAGE_CPUS * sizeof(**page));
 	return *page ? *page + cpu % PAGE_CPUS : NULL;
 }
 
@@ -60,7 +60,7 @@ static int add_batch(struct cpu_times *times)
 	}
 	for (size_t i = 0; i < times->nbatch; i++) {
 		const struct cpu_span *span = &times->batch[i];
-		struct cpu_sum *sum = sum_of(&times->rows[span->stream], (uint32_t)span->cpu);
+		struct cpu_sum *sum = sum_of(times, span->stream, (uint32_t)span->cpu);
 
 		if (!sum)
 			return -ENOMEM;
@@ -94,8 +94,6 @@ int cpu_times_add(struct cpu_times *times, const struct intervals *intervals, ui
 
 static void free_row(struct span_row *row)
 {
-	for (size_t page = 0; page < row->npages; page++)
-		free(row->pages[page]);
 	free(row->pages);
 	*row = (struct span_row){.npages = 0};
 }
@@ -106,6 +104,7 @@ static void free_rows(struct cpu_times *times)
 		free_row(&times->rows[i]);
 	free(times->rows);
 	free(times->batch);
+	pool_free(&times->sums);
 	times->rows = NULL;
 	times->batch = NULL;
 	times->nrows = times->nbatch = 0;

@@ -14,6 +14,7 @@
 #ifndef TRACE_STATES_CPU_TIME_H
 #define TRACE_STATES_CPU_TIME_H
 
+#include "trace/base/array.h"
 #include "trace/base/json.h"
 #include "trace/states/intervals.h"
 
@@ -62,6 +63,7 @@ struct cpu_times {
 	size_t next;	       /* private: where the next search for a CPU begins */
 	struct span_row *rows; /* private: of each stream, during the walk */
 	size_t nrows;
+	struct pool sums; /* private: of the rows */
 	struct cpu_span *batch; /* private: to be added together */
 	size_t nbatch;
 	int64_t t0, t1; /* the window */
