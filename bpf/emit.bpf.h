@@ -5,10 +5,11 @@
  * The clock is read after the reserve: a record that user code does not yet see has a later clock
  * than any that user code has read before (ebpf.md 10). Nothing is woken or locked: a ring has one
  * producer, its CPU. All producers run with preemption off, the switch with interrupts off, and
- * interrupts do not emit, with two exceptions. The snapshot: if it comes in the middle of another
+ * interrupts do not emit, with three exceptions. The snapshot: if it comes in the middle of another
  * record it finds no space, and is tried again. Long handlers (settings.irq_ns): in the middle of
- * another record, which `emits` marks, they are kept, and sent at its end. Any
- * other record there would be counted as lost.
+ * another record, which `emits` marks, they are kept, and sent at its end. Priorities
+ * (settings.priority_words): there they wait for the next tick. Any other record there would be
+ * counted as lost.
  * Invariant: per CPU and kind of event, seen = committed + filtered + sampled + full. The caller
  * counts seen, filtered and sampled.
  */
@@ -195,21 +196,22 @@ static __always_inline void long_irq_ended(struct cpu_state *cpu, struct cpu_irq
 		long_irq_send(cpu);
 }
 
-/* A program begins to fill in a record: long handlers that interrupt it are kept until its end. */
+/* A program begins to fill in a record: long handlers that interrupt it are kept until its end, and
+ * ticks send nothing. */
 static __always_inline void long_irq_wait(struct cpu_state *cpu)
 {
-	if (settings.irq_ns)
+	if (settings.irq_ns || settings.priority_words)
 		*(volatile __u32 *)&cpu->emits = 1;
 	barrier();
 }
 
 static __always_inline void long_irq_go_on(struct cpu_state *cpu)
 {
-	if (!settings.irq_ns)
+	if (!settings.irq_ns && !settings.priority_words)
 		return;
 	barrier();
 	*(volatile __u32 *)&cpu->emits = 0;
-	if (unlikely(*(volatile __u32 *)&cpu->kept_irqs))
+	if (settings.irq_ns && unlikely(*(volatile __u32 *)&cpu->kept_irqs))
 		long_irq_send(cpu);
 }
 

@@ -280,7 +280,7 @@ static __always_inline void parts_before(const struct sw *sw)
 static __always_inline void parts_behind(const struct sw *sw)
 {
 	if (settings.priority_words)
-		priority_at_switch(sw->cpu, sw->next, sw->entering);
+		priority_compare(sw->cpu, sw->next, sw->entering);
 }
 
 /* Takes the time at which next fell asleep, ns; 0: it did not. */

@@ -82,7 +82,7 @@ struct cpu_state {
 	struct program_cost costs[PROGRAM_GROUPS];
 	__u64 snapshot_clock;  /* of the last snapshot of this CPU, ns */
 	__u64 stacks_left_out; /* of long sleeps: more than a limit, or no space in the ring */
-	__u32 emits;	       /* a record is being filled in; with settings.irq_ns */
+	__u32 emits;	       /* a record is being filled in; with irq_ns or priority_words */
 	__u32 kept_irqs;       /* long handlers wait for its end (struct cpu_irqs) */
 	__u64 spare[1];
 	__u64 reported[EVENT_KINDS]; /* of events[].full: reported by a RECORD_LOST */

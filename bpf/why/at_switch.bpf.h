@@ -150,8 +150,9 @@ static __noinline int priority_send(struct cpu_state *cpu, struct task_state *ta
 	return 0;
 }
 
-static __always_inline void priority_at_switch(struct cpu_state *cpu, struct task_struct *task,
-					       struct task_state *task_state)
+/* Sends the priority of the task that runs here, if it is not that of its last record. */
+static __always_inline void priority_compare(struct cpu_state *cpu, struct task_struct *task,
+					     struct task_state *task_state)
 {
 	__u64 priority, cpus;
 

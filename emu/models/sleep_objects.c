@@ -106,6 +106,9 @@ static char *label_of(const struct sleep_objects *o, const struct emulator *emu,
 		label = strdup(object);
 	else if (call_object(machine, call->call) == CALL_OBJECT_PID)
 		label = xasprintf("process %s", object);
+	else if (call_object(machine, call->call) == CALL_OBJECT_FD && !strchr(object, '='))
+		label = xasprintf("descriptor %s, %s (%" PRIi32 ")", object, name,
+				  th->process->pid);
 	else
 		label = xasprintf("%s, %s (%" PRIi32 ")", object, name, th->process->pid);
 	free(object);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Paraver ($ORACLES) computes the same numbers from our output and our configurations as the events
-# of the trace and `ovni-report`: states, reasons, latency, functions, MPI, OpenMP, pthread, and how
+# of the trace and `ovni-report`: states, reasons, latency, functions, MPI, OpenMP, pthread, the time of interrupts, and how
 # busy CPUs are.
 # long: needs programs of other projects
 set -u
@@ -50,6 +50,28 @@ E
 "$B/bin/ovni-emu" -q --arrows locks || exit 1
 "$paraver" locks/thread.prv locks/cfg/thread/lock-owners.cfg >said 2>&1
 grep -qP '^waiter \(2\)\t350\.00\t$' said || { echo "wrong: thread/lock-owners: $(cat said)"; wrong=1; }
+# The part of each run that interrupts took (type 308): 250 of 1000 us, 100 of 2000, none of 1000, 4000 of 8000.
+"$S/tests/golden/tools_make.py" irq <<'E'
+thread n 1 1 bpf.name="one" bpf.session.irq=true ovni.require.bpf="1.0.0"
+0 OHx i32:0 i32:-1 u64:0
+1000000 OHp u16:1 i32:0
+2000000 OHw i32:1
+2100000 OHr u32:250000
+4100000 OHp u16:1 i32:0
+5000000 OHw i32:1
+5000000 OHr u32:100000
+6000000 OHe u32:0
+thread n 1 2 bpf.name="two" bpf.session.irq=true ovni.require.bpf="1.0.0"
+0 OHx i32:1 i32:-1 u64:0
+8000000 OHe u32:4000000
+E
+"$B/bin/ovni-emu" -q irq || exit 1
+for rows in thread cpu; do # ms: begin, length; 1/10 000
+	"$paraver" irq/$rows.prv irq/cfg/$rows/interrupts.cfg >said 2>&1
+	[ "$(awk '$4 > 0 { printf "%s %g %g %g;", $1, $2, $3, $4 }' said)" = '1.1.1 0 1 2500;1.1.1 2.1 2 500;1.1.2 0 8 5000;' ] ||
+		{ echo "wrong: $rows/interrupts: $(cat said)"; wrong=1; }
+	count=$((count + 1))
+done
 # The views of efficiency, in ms, of the worked examples of efficiency.md 5: with MPI_Init and MPI_Finalize, and before and after.
 PYTHONDONTWRITEBYTECODE=1 python3 "$S/tests/golden/efficiency_make.py" examples || exit 1
 for example in B C; do "$B/bin/ovni-emu" -q examples/$example 2>/dev/null || exit 1; done

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # The futexes of a program have names: variables, their members and elements (of a program without debug
-# information offsets), the heap, stacks, and shared memory, as the program and nm say; in ovni-report locks, blocked and why, in Paraver, in a cut trace, and in the parts
+# information offsets), the heap, stacks, shared memory, and the end of a thread, as the program and nm say; in ovni-report locks, blocked and why, in Paraver, in a cut trace, and in the parts
 # of a rotation. The overview names the lock, its owner, and the call in which that sleeps. With --why=none
 # there are no names.
 # needs: root
@@ -59,7 +59,12 @@ for f in found:
     check(n["asleep_ns"] + n["run_ns"] + n["wait_ns"] == n["time_ns"], "does not add up:", f["text"])
     check(f["by"]["tid"] == row["owner"] and f.get("call") == "clock_nanosleep", f)
     check(n["call_ns"] >= 290_000_000, "the holder slept only", n["call_ns"], f["text"])
-print(f"{name}: {len(places)} locks with names")
+# pthread_join of a thread that sleeps: at the end of its memory, not on its stack
+ends = [o for o in totals if o and o.startswith("end of a thread ")]
+check(ends and all(int(o.split()[-1], 16) not in [l["address"] for l in places.values()] for o in ends), "ends of threads", ends)
+stacks = [o for o in totals if o and o.startswith("stack of thread ")]
+check(name == "all" or stacks == [wanted["thread_stack"]], "stacks of threads:", stacks)
+print(f"{name}: {len(places)} locks with names, and", *ends)
 sys.exit(verdict())
 E
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # --why=prio: at each moment the trace has the policy, priority, nice value and CPUs that /proc and
-# sched_getaffinity() had then, of threads that change their own and those of others; at each
+# sched_getaffinity() had then, of threads that change their own and those of others, also without a sleep; at each
 # switch-in the priority that ftrace saw; an inherited priority. Attached, with the kernel model, rotated, in
 # a flight recorder, cut. Without it there is no mark and no program.
 # needs: root
@@ -36,6 +36,14 @@ changes = [
     lambda t: os.sched_setaffinity(t, all_cpus), lambda t: os.setpriority(os.PRIO_PROCESS, t, -20),
     lambda t: policy(t, os.SCHED_IDLE, 0), lambda t: policy(t, os.SCHED_OTHER, 0),
     lambda t: os.setpriority(os.PRIO_PROCESS, t, 19), lambda t: os.setpriority(os.PRIO_PROCESS, t, 0)]
+def hog(n, cpus):
+    """Changes its own priority and CPUs without a sleep; a tick comes before it tells."""
+    policy(0, os.SCHED_FIFO, n)
+    os.sched_setaffinity(0, cpus)
+    begin = time.thread_time()
+    while time.thread_time() < begin + 0.03: pass
+    before = time.monotonic_ns()
+    print(f"hog={threading.get_native_id()} n={n} clock={before}", file=out, flush=True)
 print("ready=1", file=out, flush=True)
 while gate and not os.path.exists(gate): nap()
 stop, runs = False, 0
@@ -44,13 +52,18 @@ def naps():
     while not stop: nap(); runs += 1
 begin = time.monotonic()
 def own():
-    while time.monotonic() < begin + 0.5:
+    cpu = int(open(f"/proc/self/task/{threading.get_native_id()}/stat").read().rsplit(")", 1)[1].split()[36])
+    for n in range(51, 55): hog(n, {cpu} if n % 2 else all_cpus)
+    policy(0, os.SCHED_OTHER, 0)
+    rounds = 0
+    while rounds < 2 or time.monotonic() < begin + 0.7:
+        rounds += 1
         for change in changes: change(0); nap(); tell(threading.get_native_id())
 worker = threading.Thread(target=own)
 worker.start(); worker.join()
 sleeper = threading.Thread(target=naps)
 sleeper.start()
-while time.monotonic() < begin + 1.2:  # of another thread; longer than three parts of a rotation
+while time.monotonic() < begin + 1.4:  # of another thread; longer than three parts of a rotation
     for change in changes:
         change(sleeper.native_id)
         before = runs
@@ -110,13 +123,23 @@ def hidden(stream, clock):
     """Is a switch near it one that the kernel did not report, to ftrace neither? Its run has no mark of its own."""
     return any(e.ends_unknown() and abs(e.clock - clock) < 50_000_000 for e in stream.events)
 
-compared = inherited = 0
+compared = inherited = hogs = ticks = 0
 for line in report(sys.argv[2]):
     if "low" in line:
         low = trace.thread(line["low"])
         texts = [label(low, 90, value) for _, value in marks(low, 90)]
         inherited = texts.count("inherited real-time 40")
         check(inherited and texts[-1] == "SCHED_OTHER nice 0", "the owner of the mutex had", texts)
+        continue
+    if "hog" in line:
+        if not t0 < int(line["clock"]) - 40_000_000 < int(line["clock"]) < t1:
+            continue
+        stream, hogs = trace.thread(line["hog"]), hogs + 1
+        check(at(stream, 90, int(line["clock"])) == f"SCHED_FIFO {line['n']}", "the hog has", at(stream, 90, int(line["clock"])),
+              "and not", line["n"])
+        when = [clock for clock, value in marks(stream, 90) if label(stream, 90, value) == f"SCHED_FIFO {line['n']}"]
+        runs = [e.clock for e in stream.events if e.mcv in ("OHr", "OHx", "KCI") and e.clock <= when[0]] if when else []
+        ticks += bool(runs) and when[0] - runs[-1] > 100_000 # not at the beginning of a run
         continue
     if "ready" in line or not t0 < int(line["before"]) < int(line["after"]) < t1:
         continue
@@ -142,6 +165,8 @@ for stream in trace.streams:
 check(not repeated, repeated, "marks repeat the one before")
 print(f"{sys.argv[1]}: {compared} readings of /proc compared, {inherited} inherited priorities,",
       sum(len(marks(s, 90)) + len(marks(s, 89)) for s in trace.streams), "marks")
+print(f"{sys.argv[1]}: {hogs} changes of a thread that runs on, {ticks} marked in the middle of a run")
+check(hogs == 0 or ticks > 0, "no change of a thread that runs on was seen before its next run")
 check(compared >= int(sys.argv[3]), "only", compared, "readings could be compared")
 
 if len(sys.argv) > 4:  # every switch-in that ftrace saw

@@ -23,6 +23,7 @@ enum group {
 	GROUP_IRQ,	/* --why=irq: instead of GROUP_INTERRUPT */
 	GROUP_COUNTERS, /* --counters: before the program of switches */
 	GROUP_IO,	/* --why=io */
+	GROUP_PRIORITY, /* --why=prio */
 	GROUP_WAKE,
 	GROUP_SWITCH,
 	GROUP_PROBE,
@@ -94,6 +95,8 @@ static const struct program_row {
 	{"io_softirq_exit", "softirq_exit", IN_FULL, GROUP_IO, true, KIND(WAKE)},
 	{"io_irq_handler_exit", "irq_handler_exit", IN_FULL, GROUP_IO, true, KIND(WAKE)},
 	{"io_waking", "sched_waking", IN_FULL, GROUP_IO, true, KIND(WAKE)},
+	{"priority_tick", "local_timer_exit", IN_FULL, GROUP_PRIORITY, false, KIND(SWITCH)},
+	{"priority_tick_irq", "irq_handler_exit", IN_FULL, GROUP_PRIORITY, false, KIND(SWITCH)},
 	{"sched_wakeup_new", "sched_wakeup_new", IN_FULL, GROUP_WAKE, true, KIND(WAKE)},
 	{"sched_waking", "sched_waking", IN_FULL, GROUP_WAKE, true, KIND(WAKE)},
 	{"sched_wakeup", "sched_wakeup", IN_FULL, GROUP_WAKE, true, KIND(WAKE)},
@@ -370,6 +373,10 @@ static bool needed(const struct bpf_load *bpf, const struct program_row *row,
 		return bpf->irq == (row->group == GROUP_IRQ);
 	if (row->group == GROUP_IO)
 		return bpf->io;
+	if (row->group == GROUP_PRIORITY) /* the second one where the first is missing */
+		return bpf->priority_words &&
+		       (!strcmp(row->tracepoint, "local_timer_exit") ||
+			tracepoint_arguments(btf, "local_timer_exit") < 0);
 	if (row->group == GROUP_COUNTERS)
 		return options->counters.n > 0;
 	if (row->group == GROUP_WAKE && bpf->lazy_summary)

@@ -126,7 +126,26 @@ static uint64_t stack_pointer(const struct reading *r, const char *tid)
 	return last ? strtoull(last, NULL, 16) : 0;
 }
 
-/* "stack of thread 1204 0x7f1000"; NULL: the nameless memory is no stack of a thread that sleeps.
+/* Does the word at the address have this tid? */
+static bool has_tid(const struct reading *r, const char *tid)
+{
+	char *path = xasprintf("%s/%" PRIu32 "/mem", r->proc, r->pid);
+	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	uint32_t word = 0;
+	bool has = fd >= 0 &&
+		   pread(fd, &word, sizeof(word), (off_t)r->address) == (ssize_t)sizeof(word) &&
+		   word == strtoul(tid, NULL, 10);
+
+	if (fd >= 0)
+		close(fd);
+	free(path);
+	return has;
+}
+
+/*
+ * "stack of thread 1204 0x7f1000"; NULL: the nameless memory is no stack of a thread that sleeps.
+ * "end of a thread 0x7f1000": there pthread_join() of glibc waits for the kernel to clear the tid
+ * of the thread whose stack this is; later threads have the same memory, so it has no number.
  */
 static char *stack_text(const struct reading *r, const struct mapping *m)
 {
@@ -137,7 +156,11 @@ static char *stack_text(const struct reading *r, const struct mapping *m)
 	for (int n = 0; dir && !text && n < STACKS_MAX && (entry = readdir(dir)); n++) {
 		uint64_t at = *entry->d_name == '.' ? 0 : stack_pointer(r, entry->d_name);
 
-		if (at >= m->start && at < m->end)
+		if (at < m->start || at >= m->end)
+			continue;
+		if (has_tid(r, entry->d_name))
+			text = xasprintf("end of a thread 0x%" PRIx64, r->address);
+		else
 			text = xasprintf("stack of thread %s 0x%" PRIx64, entry->d_name,
 					 r->address);
 	}
