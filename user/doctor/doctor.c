@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "user/doctor/doctor.h"
 #include "user/host/privilege.h"
@@ -563,6 +564,32 @@ static void print_table(const struct finding *findings, size_t count)
 				: "recording is possible here");
 }
 
+/* stop  n2: Linux 6.1.0-18-amd64: CAP_BPF: missing: no program can be loaded; do: ...; and 1 more */
+static void print_node(const struct machine *machine, const struct finding *findings, size_t count)
+{
+	enum verdict worst = VERDICT_FINE;
+	const struct finding *first = NULL;
+	struct utsname host;
+	unsigned more = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (findings[i].verdict == worst)
+			more++;
+		if (findings[i].verdict <= worst || findings[i].verdict < VERDICT_LESS)
+			continue;
+		worst = findings[i].verdict;
+		first = &findings[i];
+		more = 0;
+	}
+	uname(&host);
+	printf("%-4s  %s: Linux %s", findings_verdict(worst), host.nodename, machine->release);
+	if (first)
+		printf(": %s: %s; do: %s", first->name, first->found, first->remedy);
+	if (first && more)
+		printf("; and %u more", more);
+	putchar('\n');
+}
+
 static int print_json(const struct finding *findings, size_t count)
 {
 	struct json *document = json_new_object(), *list, *one;
@@ -590,10 +617,18 @@ static int print_json(const struct finding *findings, size_t count)
 	return err;
 }
 
+struct doctor_options {
+	bool json, job;
+};
+
 enum status doctor_run(int argc, char **argv)
 {
+#define TO(member) offsetof(struct doctor_options, member)
 	static const struct cli_option options[] = {
-		{"json", 0, NULL, cli_flag, 0, "print JSON, for scripts"},
+		{"json", 0, NULL, cli_flag, TO(json), "print JSON, for scripts"},
+		{"job", 0, NULL, cli_flag, TO(job),
+		 "print one line, for one process on each node of a job: the verdict, the node, and "
+		 "the first reason"},
 		{0},
 	};
 	static const struct cli cli = {
@@ -609,6 +644,9 @@ enum status doctor_run(int argc, char **argv)
 			 "  # with the rights of a recording\n"
 			 "  sudo ovni-bpf doctor\n"
 			 "\n"
+			 "  # all nodes of a job, those that cannot record first\n"
+			 "  srun -N4 -n4 --ntasks-per-node=1 ovni-bpf doctor --job | sort -r\n"
+			 "\n"
 			 "  # what stops a recording, for a script\n"
 			 "  ovni-bpf doctor --json | jq '.findings[] | select(.verdict == "
 			 "\"stop\")'",
@@ -616,16 +654,18 @@ enum status doctor_run(int argc, char **argv)
 	struct finding findings[FINDINGS_MAX];
 	struct machine machine;
 	enum status status;
-	bool json = false;
+	struct doctor_options chosen = {0};
 	size_t count;
 	int err = 0;
 
-	if (!cli_read(&cli, argc, argv, &json, &status))
+	if (!cli_read(&cli, argc, argv, &chosen, &status))
 		return status;
 	machine_read(&machine);
 	count = findings_of(&machine, findings);
-	if (json)
+	if (chosen.json)
 		err = print_json(findings, count);
+	else if (chosen.job)
+		print_node(&machine, findings, count);
 	else
 		print_table(findings, count);
 	if (err || flush_stdout())
