@@ -6,7 +6,7 @@
 
 Threads: `regular` (loops of calls), `random` (a random tree of calls, with recursion and messages), and with the environment
 variable EMPTY a third one without events, at which the tools of Pallas end. One line for each call, in the order of its end:
-thread, region, start and end in ns.
+thread, region, start and end in ns, and `inner` inside a call of the same region, else `outer`.
 """
 import ctypes
 import os
@@ -42,6 +42,7 @@ def main(library, top, compression="None", encoding="None"):
 
     def thread(index, name, body):
         call("pallas_archive_define_location", archive, u32(index), u32(9 + index), u32(0))
+        open_calls = [0] * len(names)
         writer, now = call("pallas_thread_writer_new", archive, u32(index)), [1000 + index]
 
         def put(function, *args):
@@ -50,10 +51,12 @@ def main(library, top, compression="None", encoding="None"):
             return now[0]
 
         def region(ref, *inner):
-            start = put("pallas_record_enter", u32(ref))
+            start, open_calls[ref] = put("pallas_record_enter", u32(ref)), open_calls[ref] + 1
             for step in inner:
                 step()
-            print("%s\t%s\t%d\t%d" % (name, names[ref], start, put("pallas_record_leave", u32(ref))))
+            open_calls[ref] -= 1
+            print("%s\t%s\t%d\t%d\t%s" % (name, names[ref], start, put("pallas_record_leave", u32(ref)),
+                                           "inner" if open_calls[ref] else "outer"))
 
         if body:
             put("pallas_record_thread_begin")

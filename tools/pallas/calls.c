@@ -12,7 +12,7 @@
 
 struct open_call {
 	uint32_t row;
-	bool outer;
+	bool outer, cut;
 	uint64_t begin, called;
 };
 
@@ -110,7 +110,8 @@ static int leave(struct walk *w, uint64_t time)
 			    .begin = o->begin,
 			    .end = time > o->begin ? time : o->begin,
 			    .called = o->called,
-			    .outer = o->outer};
+			    .outer = o->outer,
+			    .cut = o->cut};
 
 	w->nopen[o->row]--;
 	if (w->nstack)
@@ -279,8 +280,10 @@ static int find_open(struct walk *w, uint64_t before)
 	if (!err)
 		err = pass_events(w, &t, before);
 	w->fn = fn;
-	for (size_t i = 0; i < w->nstack; i++)
+	for (size_t i = 0; i < w->nstack; i++) {
 		w->stack[i].called = 0;
+		w->stack[i].cut = true;
+	}
 	free(t.closed);
 	free(t.size);
 	free(t.rows);
@@ -332,8 +335,10 @@ int calls_walk(const struct calls *c, struct pallas_loader *loader, const struct
 	err = walk_window(&w, &x);
 	/* the calls that are open there end with the window or the thread */
 	end = s->last < end ? s->last : end;
-	while (!err && w.nstack)
+	while (!err && w.nstack) {
+		w.stack[w.nstack - 1].cut = true;
 		err = leave(&w, end);
+	}
 out:
 	free(w.stack);
 	free(w.nopen);

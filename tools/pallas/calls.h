@@ -19,6 +19,7 @@ struct call {
 	uint64_t begin, end; /* of the part */
 	uint64_t called;     /* the part of it in calls from it */
 	bool outer;	     /* no other call of its region is around it */
+	bool cut;	     /* its begin or end is not known: it is open at an end of the window */
 };
 
 /* Called for each call. Returns 0, or -errno after one message, which ends the walk. */

@@ -496,18 +496,21 @@ static int put_metadata(struct export *x, const char *key_format, uint32_t id, c
 	return archive_writer_metadata(x->w, key, value);
 }
 
-/* Adds the durations of all calls if blocks of the thread stayed inline. */
-static int put_summary(struct export *x)
+/* Adds a text as metadata, and frees it. */
+static int put_text(struct export *x, const char *key_format, struct text_stream *stream)
 {
-	const struct region_summary *regions;
-	struct text_stream lines;
-	char *text;
-	size_t n;
-	int err;
+	char *text = text_stream_close(stream);
+	int err = text ? put_metadata(x, key_format, x->thread, text) : no_memory(x);
 
-	regions = thread_writer_regions(x->t, &n);
-	if (!n)
-		return 0;
+	free(text);
+	return err;
+}
+
+/* Adds the durations of all calls if blocks of the thread stayed inline. */
+static int put_summary(struct export *x, const struct region_summary *regions, size_t n)
+{
+	struct text_stream lines;
+
 	if (!text_stream_open(&lines))
 		return no_memory(x);
 	for (size_t i = 0; i < n; i++) {
@@ -520,10 +523,32 @@ static int put_summary(struct export *x)
 				r->region, r->calls, r->inlined, r->min, r->max, r->sum,
 				r->excl_min, r->excl_max, r->excl_sum);
 	}
-	text = text_stream_close(&lines);
-	err = text ? put_metadata(x, PALLAS_KEY_SUMMARY, x->thread, text) : no_memory(x);
-	free(text);
-	return err;
+	return put_text(x, PALLAS_KEY_SUMMARY, &lines);
+}
+
+/* Adds the times of recursive regions. */
+static int put_outer(struct export *x, const struct region_summary *regions, size_t n)
+{
+	struct text_stream lines;
+
+	if (!text_stream_open(&lines))
+		return no_memory(x);
+	for (size_t i = 0; i < n; i++) {
+		if (regions[i].outer_sum != regions[i].sum)
+			fprintf(lines.out, "%u %" PRIu64 "\n", regions[i].region,
+				regions[i].outer_sum);
+	}
+	return put_text(x, PALLAS_KEY_OUTER, &lines);
+}
+
+static int put_regions(struct export *x)
+{
+	uint64_t inlined;
+	size_t n;
+	const struct region_summary *regions = thread_writer_regions(x->t, &n, &inlined);
+	int err = inlined ? put_summary(x, regions, n) : 0;
+
+	return err ? err : put_outer(x, regions, n);
 }
 
 static int put_stream(struct export *x, size_t i)
@@ -551,7 +576,7 @@ static int put_stream(struct export *x, size_t i)
 	err = put_metadata(x, PALLAS_KEY_STREAM, x->thread, text);
 	if (err)
 		goto out;
-	err = put_summary(x);
+	err = put_regions(x);
 out:
 	free(text);
 	thread_writer_free(x->t);

@@ -31,6 +31,9 @@
  * inline, which are in no sequence: a line for each region (ns),
  *
  *   REGION CALLS INLINED MIN MAX SUM EXCL_MIN EXCL_MAX EXCL_SUM
+ *
+ * PALLAS_KEY_OUTER has a line "REGION SUM" for each recursive region: the sum without the calls that are
+ * inside a call of the same region.
  */
 #define PALLAS_KEY_MAP	      "ovni.map"	/* main file */
 #define PALLAS_KEY_CLOCK      "ovni.clock"	/* main file: ns, decimal */
@@ -41,13 +44,15 @@
 #define PALLAS_KEY_PATH	      "ovni.path.%u"	/* archive: of the stream of a location */
 #define PALLAS_KEY_STREAM     "ovni.stream.%u"	/* archive: its stream.json */
 #define PALLAS_KEY_SUMMARY    "ovni.summary.%u" /* archive: of a location */
+#define PALLAS_KEY_OUTER      "ovni.outer.%u"   /* archive: of a location */
 
 struct pallas_options {
 	const char *from, *to; /* the first and second operand */
 	uint64_t memory;       /* limit in bytes */
 	bool threads;	       /* one thread after the other */
 	bool tsv;	       /* tab-separated, in ns */
-	bool attributes, grammar, loops, definitions, sequences;
+	bool attributes, grammar, loops, definitions, sequences, tree, histogram;
+	uint64_t slowest; /* the number of calls; 0: none */
 	int level; /* of zstd; -1: no compression */
 	bool masking, blocks, calls;
 	struct selection selection;
@@ -57,6 +62,9 @@ struct pallas_options {
 int pallas_print(struct pallas_trace *trace, const struct pallas_options *o);
 int pallas_info(struct pallas_trace *trace, const struct pallas_options *o);
 int pallas_stats(struct pallas_trace *trace, const struct pallas_options *o);
+
+/* Prints the structure of a loaded thread. Returns 0, or -errno after one message. */
+int pallas_tree(const struct pallas_trace *trace, const struct pallas_thread *t);
 
 int pallas_export(const struct pallas_options *o);
 int pallas_import(const struct pallas_options *o);

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/pallas/call_lists.h"
 #include "tools/pallas/calls.h"
 #include "tools/pallas/pallas_command.h"
 #include "trace/base/log.h"
@@ -52,15 +53,27 @@ static void head(const struct pallas_thread *t, const char *name)
 	       t->grammar.sequences[t->grammar.root].durations.max);
 }
 
+/* The score of the Pallas tools, in single precision as theirs: the time beyond the fastest occurrence,
+ * as a share of the time of the thread. */
+static float contention(const struct pallas_sequence *s, uint64_t thread_ns)
+{
+	uint64_t beyond;
+
+	if (__builtin_mul_overflow(s->durations.n, s->durations.mean - s->durations.min, &beyond) ||
+	    beyond > thread_ns)
+		return -1;
+	return thread_ns ? (float)beyond / (float)thread_ns : 0;
+}
+
 static void show_sequences(const struct pallas_trace *trace, const struct pallas_thread *t)
 {
 	const struct thread_grammar *g = &t->grammar;
 	char name[NAME_BYTES];
 
 	head(t, pallas_thread_name(trace, t));
-	printf("%9s %-5s %11s %13s %13s %13s %17s %9s %17s %9s  %s\n", "sequence", "type", "count",
-	       "min (ns)", "mean (ns)", "max (ns)", "total (ns)", "+ at most", "exclusive (ns)",
-	       "+ at most", "name");
+	printf("%9s %-5s %11s %13s %13s %13s %17s %9s %17s %9s %11s  %s\n", "sequence", "type",
+	       "count", "min (ns)", "mean (ns)", "max (ns)", "total (ns)", "+ at most",
+	       "exclusive (ns)", "+ at most", "contention", "name");
 	for (size_t i = 0; i < g->sequence_map.n; i++) {
 		uint32_t place = g->sequence_map.places[i];
 		const struct pallas_sequence *s;
@@ -72,10 +85,11 @@ static void show_sequences(const struct pallas_trace *trace, const struct pallas
 		pallas_vector_total(&s->durations, &low, &high);
 		pallas_vector_total(&s->exclusive, &low_excl, &high_excl);
 		printf("%9u %-5s %11" PRIu64 " %13" PRIu64 " %13" PRIu64 " %13" PRIu64 " %17" PRIu64
-		       " %9" PRIu64 " %17" PRIu64 " %9" PRIu64 "  %s\n",
+		       " %9" PRIu64 " %17" PRIu64 " %9" PRIu64 " %11.6g  %s\n",
 		       s->id, s->type == SEQUENCE_BLOCK ? "block" : "loop", s->durations.n,
 		       s->durations.min, s->durations.mean, s->durations.max, low, high - low,
 		       low_excl, high_excl - low_excl,
+		       (double)contention(s, g->sequences[g->root].durations.max),
 		       text_shown(pallas_sequence_name(trace, t, place, name, sizeof(name))));
 	}
 }
@@ -167,14 +181,176 @@ static void region_add(struct region *row, const struct pallas_sequence *s)
 	row->excl_high += high;
 }
 
+/* ---- recursion: calls inside a call of the same region count once in the total ---- */
+
+struct recursion {
+	const struct thread_grammar *g;
+	uint32_t *row_of; /* of each sequence that is a call, else PALLAS_NONE */
+	uint64_t *inside; /* regions of each sequence, as bits; then numbers of outer occurrences */
+};
+
+/* The sequence of a token, or PALLAS_NONE for an event; *times is how often it is repeated. */
+static uint32_t sequence_of(const struct thread_grammar *g, uint32_t token, uint64_t *times)
+{
+	const struct pallas_loop *l;
+
+	*times = 1;
+	if (token_type(token) == TOKEN_EVENT)
+		return PALLAS_NONE;
+	if (token_type(token) == TOKEN_SEQUENCE)
+		return token_id(token);
+	l = &g->loops[token_id(token)];
+	*times = l->iterations;
+	return l->sequence;
+}
+
+/* Which of the rows from `base` to base + 63 have calls inside their own calls. */
+static uint64_t find_recursive(struct recursion *c, size_t base)
+{
+	uint64_t found = 0, times;
+
+	for (uint32_t i = 0; i < c->g->norder; i++) { /* each before its parents */
+		uint32_t place = c->g->order[i], row = c->row_of[place];
+		const struct pallas_sequence *s = &c->g->sequences[place];
+		uint64_t bits = 0;
+
+		for (uint64_t k = 0; k < s->ntokens; k++) {
+			uint32_t id = sequence_of(c->g, pallas_sequence_token(s, k), &times);
+
+			bits |= id == PALLAS_NONE ? 0 : c->inside[id];
+		}
+		if (row != PALLAS_NONE && row >= base && row - base < 64) {
+			found |= bits & 1ull << (row - base);
+			bits |= 1ull << (row - base);
+		}
+		c->inside[place] = bits;
+	}
+	return found;
+}
+
+static uint64_t bound(unsigned __int128 value)
+{
+	return value > UINT64_MAX ? UINT64_MAX : (uint64_t)value;
+}
+
+/* Adds the time of `outer` of the occurrences of a sequence: known if these are all of them. */
+static void add_outer(struct region *row, const struct pallas_sequence *s, uint64_t outer)
+{
+	const struct pallas_vector *d = &s->durations;
+	unsigned __int128 inner = d->n - outer, few, most;
+	uint64_t low, high;
+
+	pallas_vector_total(d, &low, &high);
+	if (inner) {
+		few = inner * d->max; /* what the others take at most */
+		most = (unsigned __int128)outer * d->max;
+		low = low > few ? low - (uint64_t)few : 0;
+		if (low < (unsigned __int128)outer * d->min)
+			low = bound((unsigned __int128)outer * d->min);
+		few = inner * d->min;
+		high = high > few ? high - (uint64_t)few : 0;
+		high = high > most ? (uint64_t)most : high;
+	}
+	row->low = bound((unsigned __int128)row->low + low);
+	row->high = bound((unsigned __int128)row->high + high);
+}
+
+/* Computes the total of a recursive region: from the root down, not into its calls. */
+static void total_outer(struct recursion *c, struct region *rows, uint32_t row)
+{
+	uint64_t *outer = c->inside, times;
+
+	memset(outer, 0, c->g->nsequences * sizeof(*outer));
+	outer[c->g->root] = 1;
+	rows[row].low = rows[row].high = 0;
+	for (uint32_t i = c->g->norder; i-- > 0;) {
+		uint32_t place = c->g->order[i];
+		const struct pallas_sequence *s = &c->g->sequences[place];
+
+		if (outer[place] && c->row_of[place] == row) {
+			add_outer(&rows[row], s, outer[place]);
+			continue;
+		}
+		for (uint64_t k = 0; outer[place] && k < s->ntokens; k++) {
+			uint32_t id = sequence_of(c->g, pallas_sequence_token(s, k), &times);
+
+			/* the parser has checked the range */
+			if (id != PALLAS_NONE)
+				outer[id] += outer[place] * times;
+		}
+	}
+}
+
+static int regions_recursion(struct regions *r, const struct thread_grammar *g)
+{
+	struct recursion c = {.g = g};
+	int err = 0;
+
+	c.row_of = malloc((g->nsequences + 1) * sizeof(*c.row_of));
+	c.inside = calloc(g->nsequences + 1, sizeof(*c.inside));
+	if (!c.row_of || !c.inside) {
+		err = log_no_memory("for the table of regions");
+		goto out;
+	}
+	for (size_t i = 0; i < g->nsequences; i++) {
+		struct region *row = call_of(r, g, &g->sequences[i]);
+
+		c.row_of[i] = row ? (uint32_t)(row - r->rows) : PALLAS_NONE;
+	}
+	for (size_t base = 0; base < r->n; base += 64) {
+		uint64_t recursive = find_recursive(&c, base);
+
+		for (uint32_t i = 0; i < 64; i++) {
+			if (recursive >> i & 1)
+				total_outer(&c, r->rows, (uint32_t)base + i);
+		}
+	}
+out:
+	free(c.row_of);
+	free(c.inside);
+	return err;
+}
+
+static int damaged(const struct pallas_trace *trace, const struct pallas_thread *t)
+{
+	log_error("%s/archive_%u/" PALLAS_ARCHIVE ": the summary of thread %u is damaged",
+		  trace->path, t->archive->id, t->id);
+	return -EBADMSG;
+}
+
+/* Reads the times without recursion: PALLAS_KEY_OUTER. Archives of older versions lack them. */
+static int regions_outer(struct regions *r, const struct pallas_trace *trace,
+			 const struct pallas_thread *t)
+{
+	const char *text;
+	char key[64], *end;
+
+	snprintf(key, sizeof(key), PALLAS_KEY_OUTER, t->id);
+	text = pallas_metadata(&t->archive->part, key);
+	for (; text && *text; text = end + strspn(end, "\n")) {
+		struct region *row = region_of(r, (uint32_t)strtoull(text, &end, 10));
+		const char *sum = end;
+		uint64_t outer = strtoull(sum, &end, 10);
+
+		if (sum == text || end == sum)
+			return damaged(trace, t);
+		if (row)
+			row->low = row->high = outer;
+	}
+	return 0;
+}
+
 /* Reads the summaries of regions with calls outside the sequences: PALLAS_KEY_SUMMARY. */
 static int regions_summaries(struct regions *r, const struct pallas_trace *trace,
 			     const struct pallas_thread *t)
 {
 	enum { REGION, CALLS, INLINED, MIN, MAX, SUM, EXCL_MIN, EXCL_MAX, EXCL_SUM, COLUMNS };
 	const char *text;
+	bool known;
 	char key[64];
 
+	snprintf(key, sizeof(key), PALLAS_KEY_OUTER, t->id);
+	known = pallas_metadata(&t->archive->part, key);
 	snprintf(key, sizeof(key), PALLAS_KEY_SUMMARY, t->id);
 	text = pallas_metadata(&t->archive->part, key);
 	for (; text && *text; text += strspn(text, "\n")) {
@@ -185,12 +361,8 @@ static int regions_summaries(struct regions *r, const struct pallas_trace *trace
 			char *end;
 
 			v[i] = strtoull(text, &end, 10);
-			if (end == text) {
-				log_error("%s/archive_%u/" PALLAS_ARCHIVE
-					  ": the summary of thread %u is damaged",
-					  trace->path, t->archive->id, t->id);
-				return -EBADMSG;
-			}
+			if (end == text)
+				return damaged(trace, t);
 			text = end;
 		}
 		row = region_of(r, (uint32_t)v[REGION]);
@@ -200,7 +372,8 @@ static int regions_summaries(struct regions *r, const struct pallas_trace *trace
 		row->min = v[MIN];
 		row->max = v[MAX];
 		row->each_low = row->each_high = v[SUM];
-		row->low = row->high = v[SUM];
+		row->low = known ? v[SUM] : v[MAX]; /* at least one call is in no other */
+		row->high = v[SUM];
 		row->excl_low = row->excl_high = v[EXCL_SUM];
 		row->from = FROM_SUMMARY;
 	}
@@ -220,7 +393,9 @@ static int regions_fill(struct regions *r, const struct pallas_trace *trace,
 		if (row)
 			region_add(row, &g->sequences[i]);
 	}
-	return err ? err : regions_summaries(r, trace, t);
+	err = err ? err : regions_recursion(r, g);
+	err = err ? err : regions_summaries(r, trace, t);
+	return err ? err : regions_outer(r, trace, t);
 }
 
 static int add_part(void *to, const struct call *call)
@@ -409,10 +584,21 @@ static int show_loops(const struct pallas_trace *trace, const struct pallas_thre
 	return 0;
 }
 
+static int show_tree(const struct pallas_trace *trace, const struct pallas_thread *t)
+{
+	head(t, pallas_thread_name(trace, t));
+	return pallas_tree(trace, t);
+}
+
 int pallas_stats(struct pallas_trace *trace, const struct pallas_options *o)
 {
-	struct pallas_loader *loader = o->selection.window ? pallas_loader_new(trace) : NULL;
-	int err = o->selection.window && !loader ? -ENOMEM : 0;
+	bool lists = o->histogram || o->slowest, times = lists || o->selection.window;
+	struct pallas_loader *loader = times ? pallas_loader_new(trace) : NULL;
+	struct call_lists calls = {0};
+	int err = times && !loader ? -ENOMEM : 0;
+
+	if (!err && lists)
+		err = call_lists_init(&calls, trace, loader, o);
 
 	if (o->tsv)
 		printf("#archive\tthread\tsequence\tname\ttype\tcount\tmin\tmax\tmean\texcl_min\t"
@@ -431,12 +617,19 @@ int pallas_stats(struct pallas_trace *trace, const struct pallas_options *o)
 			tsv_thread(trace, t);
 		else if (o->loops)
 			err = show_loops(trace, t);
+		else if (o->tree)
+			err = show_tree(trace, t);
+		else if (lists)
+			err = call_lists_add(&calls, t);
 		else if (o->sequences)
 			show_sequences(trace, t);
 		else
 			err = show_regions(trace, t, loader, &o->selection);
 		pallas_thread_unload(trace, t);
 	}
+	if (!err && lists)
+		call_lists_show(&calls);
+	call_lists_fini(&calls);
 	pallas_loader_free(loader);
 	return err;
 }

@@ -67,6 +67,8 @@ struct region_summary {
 	uint64_t calls, inlined; /* inlined: those without an occurrence of a sequence */
 	uint64_t min, max, sum;
 	uint64_t excl_min, excl_max, excl_sum; /* without the regions called from it */
+	uint64_t outer_sum; /* of calls that are not inside a call of the same region */
+	uint32_t open;	    /* calls at the moment */
 };
 
 /*
@@ -93,8 +95,9 @@ int thread_writer_values(struct thread_writer *w, uint32_t entry, uint8_t nvalue
 /* Completes the grammar and writes thread.pallas. A thread without events is an error (rule R3). */
 int thread_writer_finish(struct thread_writer *w) __attribute__((warn_unused_result));
 
-/* Summaries of all regions, after thread_writer_finish(); *n is 0 if no block stayed inline. */
-const struct region_summary *thread_writer_regions(const struct thread_writer *w, size_t *n);
+/* Summaries of all regions, after thread_writer_finish(); *inlined is 0 if no block stayed inline. */
+const struct region_summary *thread_writer_regions(const struct thread_writer *w, size_t *n,
+						   uint64_t *inlined);
 
 void thread_writer_free(struct thread_writer *w); /* accepts NULL */
 

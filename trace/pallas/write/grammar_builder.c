@@ -296,6 +296,8 @@ static int frame_push(struct thread_writer *w, uint32_t entry, uint64_t time)
 	w->frames = frames;
 	frames[w->nframes++] =
 		(struct frame){.start = w->nitems, .opened_by = entry, .opened_at = time};
+	if (entry != PALLAS_NONE && w->events[entry].region != PALLAS_NONE)
+		w->regions[w->events[entry].region].open++;
 	return 0;
 }
 
@@ -601,6 +603,8 @@ static void summarize(struct thread_writer *w, const struct frame *f, uint64_t t
 	r->excl_sum += exclusive;
 	r->calls++;
 	r->inlined += inlined;
+	r->open--;
+	r->outer_sum += r->open == 0 ? duration : 0;
 }
 
 /*

@@ -322,9 +322,11 @@ out:
 	return err ? fail(w, err) : 0;
 }
 
-const struct region_summary *thread_writer_regions(const struct thread_writer *w, size_t *n)
+const struct region_summary *thread_writer_regions(const struct thread_writer *w, size_t *n,
+						   uint64_t *inlined)
 {
-	*n = w->inlined ? w->nregions : 0;
+	*n = w->nregions;
+	*inlined = w->inlined;
 	return w->regions;
 }
 
