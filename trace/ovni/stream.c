@@ -26,7 +26,7 @@
 #define KEPT_MOST  (1u << 20)  /* and the most of one stream; the least is a page */
 #define STAT_BYTES (64u << 10) /* bytes of a mapped file that one fstat() covers */
 #define SMALL	   (64u << 10) /* bytes that one page fault maps, by default: never released */
-#define WINDOW	   (4u << 10)  /* bytes, of a file that is not mapped */
+#define WINDOW	   (4u << 10)  /* bytes, of a file that is not mapped: smaller ones are loaded */
 
 /* Opens the file `name` of the stream. Returns a descriptor or -errno. */
 static int open_part(int trace_fd, const char *path, const char *name)
@@ -78,7 +78,7 @@ static int check_header(const struct stream *stream, int fd)
 			  stream_name(path), (unsigned long long)stream->size, sizeof(header));
 		return -EBADMSG;
 	}
-	if (stream->guard)
+	if (stream->base)
 		memcpy(header, stream->base, sizeof(header));
 	else
 		err = read_at(fd, header, sizeof(header), 0);
@@ -122,6 +122,23 @@ static bool map(struct stream *stream, int fd)
 	return true;
 }
 
+/* Reads a small file: cheaper than a mapping, of which a process has a limited number. */
+static int load(struct stream *stream, int fd)
+{
+	uint8_t *bytes = malloc((size_t)stream->size);
+	int err;
+
+	if (!bytes)
+		return log_no_memory("while opening %s", stream_name(stream->path));
+	stream->base = bytes;
+	err = read_at(fd, bytes, (size_t)stream->size, 0);
+	if (err < 0)
+		log_error("%s/" STREAM_DATA ": cannot read: %s", stream_name(stream->path),
+			  strerror(-err));
+	stream->loaded = !err;
+	return err;
+}
+
 int stream_open(struct stream *stream, int trace_fd, const char *path)
 {
 	struct stat st;
@@ -150,9 +167,13 @@ int stream_open(struct stream *stream, int trace_fd, const char *path)
 	stream->size = (uint64_t)st.st_size;
 	stream->device = st.st_dev;
 	stream->inode = st.st_ino;
-	if (stream->size > STREAM_HEADER_SIZE)
+	err = 0;
+	if (stream->size > STREAM_HEADER_SIZE && stream->size < WINDOW)
+		err = load(stream, fd);
+	else if (stream->size > STREAM_HEADER_SIZE)
 		map(stream, fd);
-	err = check_header(stream, fd);
+	if (!err)
+		err = check_header(stream, fd);
 	stream_rewind(stream);
 out:
 	close(fd);
@@ -163,7 +184,7 @@ out:
 
 int stream_share(struct stream *stream, const struct stream *of)
 {
-	if (!of->guard)
+	if (!of->guard && !of->loaded)
 		return stream_open(stream, of->trace_fd, of->path);
 	*stream = *of;
 	stream->shared = true;
@@ -251,6 +272,11 @@ void stream_rewind(struct stream *stream)
 {
 	memset(&stream->ev, 0, sizeof(stream->ev));
 	stream->error = 0;
+	if (stream->loaded) {
+		stream->at = stream->base + STREAM_HEADER_SIZE;
+		stream->end = stream->base + stream->size;
+		return;
+	}
 	if (stream->guard) {
 		stream->at = stream->base + STREAM_HEADER_SIZE;
 		stream->kept = stream->base;

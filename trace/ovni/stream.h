@@ -53,6 +53,7 @@ struct stream {
 	int trace_fd;		/* owned by the caller */
 	int16_t error;		/* of stream_step(), 0 for none */
 	bool shared;		/* path and mapping belong to another stream: stream_share() */
+	bool loaded;		/* base has the whole file, in memory */
 };
 _Static_assert(sizeof(struct stream) == 128, "streams_new() aligns each of them");
 

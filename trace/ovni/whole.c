@@ -76,7 +76,8 @@ static bool first_clock(struct stream *stream, uint64_t *clock)
 
 /*
  * True if the stream ends with an event of this clock. Nothing behind an event gives its size, so
- * all sizes are tried. False: another clock, or a jumbo event, or a file that is not mapped.
+ * all sizes are tried. False: another clock, or a jumbo event, or a file of which only a part is in
+ * memory.
  */
 static bool ends_with(const struct stream *stream, uint64_t clock)
 {
@@ -84,7 +85,7 @@ static bool ends_with(const struct stream *stream, uint64_t clock)
 	struct event ev;
 
 	for (uint64_t size = EVENT_HEADER_SIZE;
-	     stream->guard && size <= EVENT_SIZE_MAX && size + STREAM_HEADER_SIZE <= stream->size;
+	     (stream->guard || stream->loaded) && size <= EVENT_SIZE_MAX && size + STREAM_HEADER_SIZE <= stream->size;
 	     size++)
 		if (event_decode(&ev, end - size, end) == (ssize_t)size &&
 		    (uint64_t)ev.clock == clock)
