@@ -94,7 +94,7 @@ int clock_check_prepare(struct emulator *emu)
 	struct clock_check *c;
 	uint32_t nranks;
 
-	if (emu->opt->compat || !is_whole_job(emu, &nranks))
+	if (emu->opt->compat || emu->part || !is_whole_job(emu, &nranks))
 		return 0;
 	c = emu->clock_check = calloc(1, sizeof(*c));
 	if (!c)

@@ -29,6 +29,11 @@ struct emu_options {
 	const char *trace;   /* the directory */
 	const char *offsets; /* -c, NULL if not given */
 	const char *out;     /* -o, NULL: the trace directory */
+	const char *looms;   /* names, "a,b"; NULL: all */
+	const char *ranks;   /* "0-3,7"; NULL: all */
+	bool from, to;	     /* given: */
+	int64_t since;	     /* ns since the first event of the trace, both included */
+	int64_t until;
 	bool no_output;	     /* check only: write no file (ovni-check) */
 	bool all_models;     /* -a */
 	bool breakdown;	     /* -b */
@@ -46,6 +51,15 @@ struct emu_options {
 
 struct breakdown;
 
+/* What is needed of a stream (--looms, --ranks, --from, --to). */
+enum fate {
+	FATE_IN,    /* all */
+	FATE_OUT,   /* nothing: it has no row, */
+	FATE_CPUS,  /* nothing but the CPUs of its loom */
+	FATE_ENDED, /* a row: it ends before --from, */
+	FATE_LATER, /* a row: it begins after --to */
+};
+
 struct emulator {
 	const struct emu_options *opt;
 
@@ -57,6 +71,8 @@ struct emulator {
 	struct clock_fix *fixes; /* per stream */
 	bool *damaged;		 /* per stream: left out, whole or from some byte on (--tolerant) */
 	size_t ndamaged;
+	uint8_t *fate; /* enum fate, per stream; NULL: all are needed */
+	struct part *part;
 	struct system sys;
 	struct player player;
 	int out_fd; /* directory of the outputs */
@@ -131,6 +147,20 @@ int emu_refuse(struct emulator *emu, const char *fmt, ...) __attribute__((format
 /* The same for a failed write to a channel. Returns 0 for CHANNEL_OK, else a negative errno. */
 int emu_refuse_channel(struct emulator *emu, enum channel_result result, const struct thread *th,
 		       uint32_t channel, int64_t value);
+
+/* ---- a part of the trace (--looms, --ranks, --from, --to), from part.c ---- */
+
+bool part_asked(const struct emu_options *opt);
+/* The first item of a list of ranks that is neither "7" nor "0-3", or NULL. */
+const char *part_wrong_rank(const char *ranks);
+/* If a part is asked for: chooses the streams, and sets first_clock to that of the whole trace.
+ * Returns 0, or -errno after a message; part_fini() frees it. */
+int part_choose(struct emulator *emu) __attribute__((warn_unused_result));
+/* Before --from: takes the lines of the present event back, and keeps their values. At --from:
+ * writes those. Both return 0, or -errno after a message. */
+int part_hold(struct emulator *emu) __attribute__((warn_unused_result));
+int part_show(struct emulator *emu) __attribute__((warn_unused_result));
+void part_fini(struct emulator *emu);
 
 /* ---- the critical path (--critical), from critical_rows.c ---- */
 

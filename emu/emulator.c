@@ -138,8 +138,21 @@ static void read_model_metadata(struct emulator *emu, const struct json *meta, s
 	}
 }
 
+/* A stream outside of the part: only its loom may be of use. */
+static int leave_closed(struct emulator *emu, size_t i, struct json *meta)
+{
+	int err = 0;
+
+	whole_take(&emu->whole, emu->trace.fd, emu->trace.streams[i], meta, NULL, false);
+	if (emu->fate[i] == FATE_CPUS)
+		err = system_add_cpus(&emu->sys, meta, emu_stream_name(emu, i));
+	json_free(meta);
+	return err;
+}
+
 static int load_stream(struct emulator *emu, size_t i)
 {
+	enum fate fate = emu->fate ? (enum fate)emu->fate[i] : FATE_IN;
 	const char *path = emu_stream_name(emu, i);
 	struct json *meta = trace_metadata(&emu->trace, i);
 	const char *part;
@@ -147,9 +160,14 @@ static int load_stream(struct emulator *emu, size_t i)
 
 	if (!meta)
 		return -EINVAL;
-	err = stream_open(&emu->streams[i], emu->trace.fd, emu->trace.streams[i]);
+	if (fate == FATE_OUT || fate == FATE_CPUS)
+		return leave_closed(emu, i, meta);
+	/* a closed stream reads as one without events */
+	err = fate == FATE_IN
+		      ? stream_open(&emu->streams[i], emu->trace.fd, emu->trace.streams[i])
+		      : 0;
 	whole_take(&emu->whole, emu->trace.fd, emu->trace.streams[i], meta,
-		   err ? NULL : &emu->streams[i], false);
+		   err || fate != FATE_IN ? NULL : &emu->streams[i], false);
 	/* a stream without usable events may still be the only one with ovni.loom_cpus */
 	added = err && !emu->opt->tolerant ? err : system_add(&emu->sys, i, meta, path);
 	if (json_get(meta, "accel.label") && !emu->opt->compat)
@@ -186,6 +204,8 @@ static int load_trace(struct emulator *emu)
 	if (!emu->streams || !emu->fixes || !emu->damaged)
 		return log_no_memory("for %zu streams", emu->nstreams);
 	err = system_init(&emu->sys, emu->nstreams);
+	if (!err)
+		err = part_choose(emu);
 	if (err)
 		return err;
 	for (size_t i = 0; i < emu->nstreams; i++) {
@@ -214,8 +234,13 @@ static int build_system(struct emulator *emu)
 		err = system_check_ranks(&emu->sys);
 	if (err)
 		return err;
+	/* part_choose() has checked the table and warned, of all looms */
+	log_mute(emu->part != NULL);
 	err = path ? system_load_clocks(&emu->sys, AT_FDCWD, path, false, drift)
 		   : system_load_clocks(&emu->sys, emu->trace.fd, CLOCK_OFFSETS_FILE, true, drift);
+	log_mute(false);
+	if (emu->part && err != -ENOMEM) /* rows of other looms are no mistake */
+		err = 0;
 	if (err)
 		return err;
 	for (size_t i = 0; i < emu->nstreams; i++)
@@ -264,8 +289,7 @@ static int open_view(struct emulator *emu, struct prv *prv, const char *name, ui
 
 	if (nrows > PARAVER_ROWS_MAX && !emu->opt->no_output)
 		log_warn("%s/%s.prv: %" PRIu32
-			 " rows; Paraver shows %d at most (ovni-cut makes a trace "
-			 "of fewer looms, processes or threads)",
+			 " rows; Paraver shows %d at most (--looms or --ranks choose fewer)",
 			 emu->out_dir, name, nrows, PARAVER_ROWS_MAX);
 	return out ? prv_open(prv, out, nrows) : -EIO;
 }
@@ -292,6 +316,9 @@ static int open_player(struct emulator *emu)
 			if (!emu->damaged[i])
 				stream_rewind(&emu->streams[i]);
 	}
+	/* the metadata may be wrong */
+	if (emu->part && player->n && player->clocks[1] < emu->first_clock)
+		emu->first_clock = player->clocks[1];
 	return player_gate(player);
 }
 
@@ -441,6 +468,14 @@ static inline __attribute__((always_inline)) void prefetch_thread(const struct e
 		__builtin_prefetch(block + at);
 }
 
+/* Ends the lines of one event: they stay, unless they are before the part. */
+static int end_event(struct emulator *emu)
+{
+	for (size_t i = 0; i < emu->nbreakdowns; i++)
+		breakdown_end(emu->breakdowns[i], &emu->time);
+	return emu->time.now < emu->opt->since ? part_hold(emu) : 0;
+}
+
 static void undo_event(struct emulator *emu)
 {
 	prv_undo(&emu->thread_prv);
@@ -476,6 +511,11 @@ static int run_event(struct emulator *emu)
 		return emu_refuse(
 			emu, "the stream does not belong to a thread, so it may have no events");
 	emu->duration = emu->time.now;
+	if (__builtin_expect(emu->part != NULL, 0) && emu->time.now >= emu->opt->since) {
+		err = part_show(emu);
+		if (err)
+			return err;
+	}
 	err = begin_event(emu);
 	if (__builtin_expect(emu->time.now >= emu->critical_next, 0) && !err)
 		err = show_critical(emu, emu->time.now);
@@ -488,9 +528,7 @@ static int run_event(struct emulator *emu)
 		undo_event(emu);
 		return err;
 	}
-	for (size_t i = 0; i < emu->nbreakdowns; i++)
-		breakdown_end(emu->breakdowns[i], &emu->time);
-	return 0;
+	return end_event(emu);
 }
 
 /* Compares the clocks of nodes with a call of MPI that was taken. */
@@ -525,9 +563,7 @@ static bool leave_out_rest(struct emulator *emu, uint32_t stream_index)
 	if (begin_event(emu))
 		return false;
 	occupancy_end(emu, th);
-	for (size_t i = 0; i < emu->nbreakdowns; i++)
-		breakdown_end(emu->breakdowns[i], &emu->time);
-	return true;
+	return !end_event(emu);
 }
 
 /* ---- progress ---- */
@@ -594,6 +630,24 @@ static void progress_end(struct progress *progress, const struct emulator *emu, 
 			 seconds > 0 ? (double)emu->nevents / 1e6 / seconds : 0);
 }
 
+/* True if the present event comes after the part. */
+static bool is_behind(const struct emulator *emu)
+{
+	int64_t time;
+
+	return __builtin_sub_overflow(emu->player.clock, emu->first_clock, &time) ||
+	       time > emu->opt->until;
+}
+
+/* Without an event at or after --from: what was there then, if the trace had not ended. */
+static int show_part_end(struct emulator *emu)
+{
+	if (emu->duration >= emu->opt->since)
+		return part_show(emu);
+	log_warn("%s has no event in the part of --from and --to", emu->opt->trace);
+	return 0;
+}
+
 static int run(struct emulator *emu)
 {
 	struct progress progress;
@@ -605,6 +659,10 @@ static int run(struct emulator *emu)
 			if (!leave_out_rest(emu, emu->player.failed))
 				break;
 			continue;
+		}
+		if (__builtin_expect(emu->opt->to, 0) && is_behind(emu)) {
+			emu->duration = emu->opt->until;
+			break;
 		}
 		prefetch_thread(emu, emu->player.upcoming);
 		err = run_event(emu);
@@ -622,6 +680,10 @@ static int run(struct emulator *emu)
 			break;
 		}
 	}
+	if (err > 0)
+		err = 0; /* stopped at --to */
+	if (!err && emu->part)
+		err = show_part_end(emu);
 	progress_end(&progress, emu, err);
 	if (!err)
 		clock_check_report(emu);
@@ -708,6 +770,7 @@ static void fini(struct emulator *emu)
 			free(emu->sys.threads[i].slots[c].stack);
 	for (size_t i = 0; i < emu->nchannels; i++)
 		free(emu->channels[i].labels);
+	part_fini(emu);
 	critical_fini(emu);
 	message_arrows_fini(emu);
 	clock_check_fini(emu);
@@ -759,7 +822,7 @@ int emulator_run(const struct emu_options *opt)
 		goto out;
 	err = run(&emu);
 	failed = err != 0;
-	failed |= finish_models(&emu, !err && !emulator_interrupted) != 0;
+	failed |= finish_models(&emu, !err && !emulator_interrupted && !opt->from && !opt->to) != 0;
 	failed |= views_write(&emu) != 0;
 	failed |= cfg_install(&emu) != 0;
 out:

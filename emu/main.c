@@ -5,6 +5,7 @@
  * This file has the options, the signals and the exit status: 0 complete, 1 refused or failed,
  * 2 usage, 3 the trace is incomplete, or parts of it were left out (--tolerant).
  */
+#include <errno.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -31,7 +32,59 @@ static bool has_critical(const void *settings)
 	return ((const struct settings *)settings)->emu.critical;
 }
 
+static bool is_plain(const void *settings)
+{
+	const struct emu_options *emu = &((const struct settings *)settings)->emu;
+
+	return !emu->compat && !emu->critical && !emu->messages;
+}
+
+#define PART	   .holds = is_plain, .rule = "excludes --compat, --critical and --messages"
 #define TO(member) offsetof(struct settings, member)
+
+static int add_ranks(const struct cli_option *option, const char *text, void *to)
+{
+	const char *wrong = part_wrong_rank(text);
+
+	if (wrong)
+		return cli_refuse(option, text, "a list of ranks is as in 0-3,7");
+	return cli_text(option, text, to);
+}
+
+/* A time since the first event; a '+' before it is as in other tools. */
+static int add_time(const struct cli_option *option, const char *text, struct emu_options *emu,
+		    bool from)
+{
+	uint64_t ns;
+	int err = cli_time(option, *text == '+' ? text + 1 : text, &ns);
+
+	if (err)
+		return err;
+	*(from ? &emu->since : &emu->until) = (int64_t)ns;
+	*(from ? &emu->from : &emu->to) = true;
+	return 0;
+}
+
+static int add_from(const struct cli_option *option, const char *text, void *to)
+{
+	return add_time(option, text, to, true);
+}
+
+static int add_to(const struct cli_option *option, const char *text, void *to)
+{
+	return add_time(option, text, to, false);
+}
+
+static int check_times(void *settings, char **operands)
+{
+	const struct emu_options *emu = &((struct settings *)settings)->emu;
+
+	(void)operands;
+	if (!emu->to || emu->since <= emu->until)
+		return 0;
+	log_error("--from is later than --to");
+	return -EINVAL;
+}
 
 static const struct cli_option options[] = {
 	{"output", 'o', "DIR", cli_text, TO(emu.out), "write into DIR instead of TRACEDIR"},
@@ -48,6 +101,12 @@ static const struct cli_option options[] = {
 	{"owners", 0, NULL, cli_flag, TO(emu.owners),
 	 "--critical: replace sleeps on locks with the paths of the owners", .holds = has_critical,
 	 .rule = "needs --critical"},
+	{"looms", 0, "LIST", cli_text, TO(emu.looms), "only these looms, as in n1,n2", PART},
+	{"ranks", 0, "LIST", add_ranks, TO(emu.ranks), "only these ranks of MPI, as in 0-3,7", PART},
+	{"from", 0, "TIME", add_from, TO(emu), "only from TIME after the first event on", PART,
+	 .max = INT64_MAX},
+	{"to", 0, "TIME", add_to, TO(emu), "only up to TIME after the first event", PART,
+	 .max = INT64_MAX},
 	{"gz", 0, NULL, cli_flag, TO(emu.gzip), "write .prv.gz files (Paraver reads them)"},
 	{"jobs", 'j', "N", cli_number, TO(jobs), "use N threads; the output does not depend on N",
 	 .min = 1, .max = JOBS_MAX},
@@ -100,12 +159,16 @@ static const struct cli cli = {
 		 "  # with the critical path of thread 7, for cfg/thread/critical-path.cfg\n"
 		 "  ovni-emu --critical 7 ovni\n"
 		 "\n"
+		 "  # the second second of two nodes of a large job\n"
+		 "  ovni-emu --looms n1,n2 --from 1s --to 2s trace\n"
+		 "\n"
 		 "  # of a trace in a read-only directory\n"
 		 "  ovni-emu -o views /archive/run1\n"
 		 "\n"
 		 "  # also check that every region ends\n"
 		 "  ovni-emu -l ovni",
 	.command = true, /* options precede the directory */
+	.finish = check_times,
 };
 
 static void on_interrupt(int signo)

@@ -227,6 +227,18 @@ static int check_lib(struct system_load *load, const struct json *meta, const ch
 	return 0;
 }
 
+int system_add_cpus(struct system *sys, const struct json *meta, const char *path)
+{
+	const char *name = json_string(json_get(meta, "ovni.loom"));
+	uint32_t loom;
+
+	if (!name)
+		return 0;
+	if (find_loom(sys->load, name, &loom))
+		return log_no_memory("for the loom of %s", path);
+	return add_cpus(&sys->load->looms[loom], meta, path);
+}
+
 int system_add(struct system *sys, size_t stream, const struct json *meta, const char *path)
 {
 	struct system_load *load = sys->load;

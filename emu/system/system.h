@@ -104,6 +104,9 @@ int system_init(struct system *sys, size_t nstreams) __attribute__((warn_unused_
  */
 int system_add(struct system *sys, size_t stream, const struct json *meta, const char *path)
 	__attribute__((warn_unused_result));
+/* Adds only the CPUs that the stream lists for its loom. The same result. */
+int system_add_cpus(struct system *sys, const struct json *meta, const char *path)
+	__attribute__((warn_unused_result));
 /* Checks, sorts and numbers all objects. Returns 0, or -errno after a message. */
 int system_finish(struct system *sys) __attribute__((warn_unused_result));
 /* Refuses a rank that is in two looms: both recorded the same processes, or they are of two runs.

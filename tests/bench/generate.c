@@ -11,6 +11,8 @@
  *   stock   the same without the payloads of our recorder
  *   ranks   sched with a rank of MPI for each thread, which makes a call in each run
  *   wide    sched with 10,000 threads of 100 processes on 128 CPUs
+ *   job     a node of 64 CPUs for every 64 of THREADS (64,000), a rank of MPI each, and the table of
+ *           clock offsets; CPUS has no meaning
  *
  * About EVENTS events in all. In: parameters; out: streams below DIR, which must not exist.
  */
@@ -358,6 +360,84 @@ static void generate_sched(const char *dir, uint64_t events, int nthreads, int n
 	free(on);
 }
 
+/* ---- a job ---- */
+
+#define NODE_THREADS 64
+
+static int64_t nap(int node, int k, uint64_t n)
+{
+	return 1000 + (int64_t)((uint64_t)(node * 7919 + k * 104729) + n * 15485863) % 1000000;
+}
+
+/* The metadata of our recorder; the first thread of a node has its session. */
+static void describe_member(char *more, size_t size, int node, int k, uint64_t events,
+			    int64_t first, int64_t last)
+{
+	/* OHx, then OHp, OHw and OHr, then OHe */
+	uint64_t bytes = STREAM_HEADER_SIZE + 28 + (events - 2) / 3 * 46 + 12;
+	int n = snprintf(more, size,
+			 ",\n    \"bpf\": { \"name\": \"rank-%d\", \"rank\": %d, \"events\": \"%" PRIu64
+			 "\", \"bytes\": \"%" PRIu64 "\", \"first\": \"%" PRIi64
+			 "\", \"last\": \"%" PRIi64 "\"",
+			 node, node, events, bytes, first, last);
+
+	if (!k)
+		n += snprintf(more + n, size - (size_t)n,
+			      ", \"session\": { \"t0\": \"1000000000\", \"t1\": \"9000000000\", "
+			      "\"lost\": \"0\", \"streams\": \"%d\", \"counts\": { \"events\": \"%" PRIu64
+			      "\" } }",
+			      NODE_THREADS, NODE_THREADS * events);
+	snprintf(more + n, size - (size_t)n, " }");
+}
+
+/* A thread runs on a CPU of its own, and sleeps now and then. Every fourth one lives at the same time. */
+static void generate_member(struct thread *th, const char *dir, int node, int k, uint64_t events)
+{
+	int64_t first = 1000000000 + node * 7 + k + k % 4 * 30000000, clock = first, last = first;
+	char loom[16], more[512];
+
+	for (uint64_t n = 2; n < events; n += 3)
+		last += nap(node, k, n) + nap(node, k, n + 1);
+	snprintf(loom, sizeof(loom), "n%04d", node);
+	describe_member(more, sizeof(more), node, k, events, first, last + 2000);
+	create(th, dir, loom, 1000, 1000 + k, ", \"bpf\": \"1.0.0\"", more, k ? 0 : NODE_THREADS);
+	enter(th, clock, k);
+	for (uint64_t n = 2; n < events; n += 3) {
+		clock += nap(node, k, n);
+		leave(th, clock, 1, 0);
+		clock += nap(node, k, n + 1);
+		wake(th, clock, -1);
+		enter(th, clock + 1000, k);
+	}
+	put(th, "OHe", last + 2000, NULL, 0);
+	flush(th);
+	free(th->buffer);
+}
+
+static void generate_job(const char *dir, uint64_t events, int nthreads)
+{
+	uint64_t each = events / (uint64_t)nthreads / 3 * 3 + 2;
+	char path[256];
+	FILE *table;
+
+	snprintf(path, sizeof(path), "%.200s/clock-offsets.txt", dir);
+	table = fopen(path, "w");
+	if (!table)
+		die(path);
+	fprintf(table, "rank hostname offset_median offset_mean offset_std begin end offset_end bound\n");
+	for (int i = 0; i < nthreads; i++) {
+		struct thread th = {0};
+		int node = i / NODE_THREADS;
+
+		generate_member(&th, dir, node, i % NODE_THREADS, each);
+		if (i % NODE_THREADS == 0)
+			fprintf(table, "%d n%04d %d %d 0 1000000000 2000000000 %d 500\n", node, node,
+				-node, -node, -node);
+	}
+	if (fclose(table))
+		die(path);
+}
+
 int main(int argc, char **argv)
 {
 	const char *kind = argc > 3 ? argv[1] : "";
@@ -366,7 +446,7 @@ int main(int argc, char **argv)
 
 	if (argc < 4 || !events) {
 		fprintf(stderr,
-			"usage: generate tasks|sched|stock|ranks|wide EVENTS DIR [THREADS [CPUS]]\n");
+			"usage: generate tasks|sched|stock|ranks|wide|job EVENTS DIR [THREADS [CPUS]]\n");
 		return 2;
 	}
 	if (mkdir(argv[3], 0755))
@@ -375,6 +455,8 @@ int main(int argc, char **argv)
 	ranks = strcmp(kind, "ranks") == 0;
 	if (strcmp(kind, "tasks") == 0)
 		generate_tasks(argv[3], events);
+	else if (strcmp(kind, "job") == 0)
+		generate_job(argv[3], events, nthreads ?: 64000);
 	else if (strcmp(kind, "wide") == 0)
 		generate_sched(argv[3], events, nthreads ?: 10000, ncpus ?: 128, 100);
 	else if (ranks)
