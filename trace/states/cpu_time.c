@@ -117,6 +117,8 @@ void cpu_times_move_spans(struct cpu_times *times, struct cpu_times *from)
 	times->nrows = from->nrows;
 	times->batch = from->batch;
 	times->nbatch = from->nbatch;
+	times->sums = from->sums;
+	from->sums = (struct pool){0};
 	from->rows = NULL;
 	from->batch = NULL;
 	from->nrows = from->nbatch = 0;
