@@ -114,11 +114,14 @@ _Static_assert(sizeof(struct record_moved) == 24, "wire size");
  * `nkernel` of them are valid; with STACK_CUT (head.flags) there may be more. Other bytes of
  * `kernel` are not set. `number` is not 0: the stack of the user code follows, as a struct
  * user_stack of this number.
+ * With STACK_WAKER (head.flags) it is the stack of the task `tid`, or of the interrupt, that woke the
+ * task of the id (--why=stack,wakers): the stack of the woken task follows as the next record.
  * From the iterator at the end of a window, not through a ring: the task still sleeps, since
  * head.clock (1: from before the recording).
  */
 #define STACK_KERNEL_MAX 32
 #define STACK_CUT	 1u
+#define STACK_WAKER	 2u /* head.flags: see below */
 
 struct record_stack {
 	struct record_head head;

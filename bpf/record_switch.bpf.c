@@ -296,16 +296,16 @@ static __always_inline __u64 take_sleep(const struct sw *sw)
 /* Sends the stack of next, if its sleep was long. */
 static __always_inline void send_stack(const struct sw *sw, __u64 slept)
 {
-	__u32 number = 0;
+	bool ask = false;
 	__u64 woken;
 
 	if (!slept)
 		return;
 	woken = sw->wake_clock ? sw->wake_clock : bpf_ktime_get_ns();
 	if (unlikely((__s64)(woken - slept) >= (__s64)settings.stack_ns))
-		number = (__u32)stack_send(sw->cpu, sw->entering, sw->next, slept, woken);
-	if (settings.stack_parts & STACK_OF_USER && number)
-		user_stack_ask(sw->next, number);
+		ask = stack_send(sw->cpu, sw->entering, sw->next, slept, woken);
+	if (settings.stack_parts & STACK_OF_USER && ask)
+		user_stack_ask(sw->next);
 }
 
 /* For take_sleep(), where remember_leaving() is not called. */

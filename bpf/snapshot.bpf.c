@@ -156,8 +156,8 @@ static __noinline int put_stack(struct seq_file *seq, struct task_struct *task,
 	record.head.id = task_state->id;
 	record.tid = task->pid;
 	record.nkernel = (__u64)bytes / sizeof(record.kernel[0]);
-	if (settings.stack_parts & STACK_OF_USER)
-		record.number = user_stack_number(task);
+	if (settings.stack_parts & STACK_OF_USER && has_user_code(task))
+		record.number = next_user_stack();
 	bpf_seq_write(seq, &record, sizeof(record));
 	return (int)record.number;
 }

@@ -38,30 +38,135 @@ static __always_inline bool stack_permitted(struct task_state *task_state)
 	return true;
 }
 
-/* The task slept from `slept` to `woken`, ns; the time before the window does not count. Returns
- * the number for user_stack_ask(), or 0. */
-static __noinline int stack_send(struct cpu_state *cpu, struct task_state *task_state,
-				 struct task_struct *task, __u64 slept, __u64 woken)
+/* ---- wakers ---- */
+
+/*
+ * The stack of the waker of a task that has slept long (--why=stack,wakers), from the wake-up until
+ * the task enters a CPU. At a wake-up the ring of the CPU cannot be used: an interrupt may wake while
+ * a record is filled in. A slot belongs to the tasks whose numbers have one rest: the later one
+ * takes it.
+ */
+#define WAKER_STACK_SLOTS 4096
+#define WAKER_STACK_SOON  20000 /* ns: the scheduler's clock of a wake-up may be so much later */
+
+struct waker_stack {
+	__u64 slept; /* the woken task fell asleep then, ns */
+	__u32 tid;   /* of the woken task */
+	__u32 nkernel;
+	__s32 waker_tid;
+	__u32 number; /* of the stack of its user code; 0: it has none */
+	__u64 kernel[STACK_KERNEL_MAX];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, WAKER_STACK_SLOTS);
+	__type(key, __u32);
+	__type(value, struct waker_stack);
+} waker_stacks SEC(".maps");
+
+static __always_inline struct waker_stack *waker_stack_of(struct task_struct *wakee)
 {
-	__u64 begin = *(volatile __u64 *)&window_begin;
-	struct record_stack *record;
-	__u32 number = 0;
+	__u32 at = (__u32)wakee->pid % WAKER_STACK_SLOTS;
+
+	return bpf_map_lookup_elem(&waker_stacks, &at);
+}
+
+/* Keeps the stack of what runs on this CPU: it wakes `wakee`, which has slept long. Returns whether
+ * user_stack_ask() must follow. */
+static __noinline int waker_stack_keep(void *ctx, struct task_struct *wakee,
+				       struct task_state *task_state, __u64 slept)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct waker_stack *kept = waker_stack_of(wakee);
 	long bytes;
 
-	if (slept < begin)
-		slept = begin;
-	if (!task_state->id || woken < slept || woken - slept < settings.stack_ns)
+	if (!kept)
 		return 0;
-	/* a stack without space in the ring is left out: no event is lost */
-	if (!emit_possible(cpu, sizeof(*record)) || !stack_permitted(task_state)) {
-		cpu->stacks_left_out++;
-		return 0;
-	}
+	bytes = bpf_get_stack(ctx, kept->kernel, sizeof(kept->kernel), 0);
+	kept->nkernel = bytes > 0 ? (__u64)bytes / sizeof(kept->kernel[0]) : 0;
+	kept->waker_tid = task_state->waker_tid;
+	kept->number = 0;
+	if (settings.stack_parts & STACK_OF_USER && task_state->waker_tid > 0)
+		kept->number = user_stack_number(task);
+	kept->tid = wakee->pid;
+	kept->slept = slept;
+	return kept->number != 0;
+}
+
+/* A task is woken. Behind the program that notes its waker. */
+static __always_inline void on_waking_stack(struct cpu_state *cpu, void *ctx,
+					    struct task_struct *task)
+{
+	struct task_state *task_state = task_state_of(task);
+	__u64 slept = task_state ? task_state->slept : 0, since, soon;
+
+	(void)cpu;
+	if (!slept || !task_state->id)
+		return;
+	since = *(volatile __u64 *)&window_begin;
+	if (since < slept)
+		since = slept;
+	soon = bpf_ktime_get_ns() + WAKER_STACK_SOON;
+	if (soon <= since || soon - since < settings.stack_ns)
+		return;
+	if (waker_stack_keep(ctx, task, task_state, slept) && settings.stack_parts & STACK_OF_USER)
+		user_stack_ask(bpf_get_current_task_btf());
+}
+
+/* Sends the stack of the waker of a task that has slept since `slept`. */
+static __always_inline void waker_stack_send(struct cpu_state *cpu, struct task_state *task_state,
+					     struct task_struct *task, __u64 slept)
+{
+	struct waker_stack *kept = waker_stack_of(task);
+	struct record_stack *record;
+
+	if (!kept || kept->tid != (__u32)task->pid || kept->slept != slept)
+		return;
+	kept->tid = 0;
 	cpu->events[EVENT_OTHER].seen++;
 	record = emit_begin(cpu, RECORD_STACK, EVENT_OTHER, sizeof(*record));
 	if (!record)
+		return;
+	record->head.flags = STACK_WAKER | (kept->nkernel == STACK_KERNEL_MAX ? STACK_CUT : 0);
+	record->head.why = 0;
+	record->head.id = task_state->id;
+	record->tid = kept->waker_tid;
+	record->nkernel = kept->nkernel;
+	record->number = kept->number;
+	record->pad = 0;
+	__builtin_memcpy(record->kernel, kept->kernel, sizeof(record->kernel));
+	emit_end(cpu);
+}
+
+/* ---- sleepers ---- */
+
+/* The task slept from `slept` to `woken`, ns; the time before the window does not count. Returns
+ * whether user_stack_ask() must follow. */
+static __noinline int stack_send(struct cpu_state *cpu, struct task_state *task_state,
+				 struct task_struct *task, __u64 slept, __u64 woken)
+{
+	__u64 begin = *(volatile __u64 *)&window_begin, since = slept < begin ? begin : slept;
+	struct record_stack *record;
+	__u32 number = 0;
+	long bytes = 0;
+
+	if (!task_state->id || woken < since || woken - since < settings.stack_ns)
 		return 0;
-	bytes = 0;
+	/* a stack without space in the ring is left out: no event is lost */
+	if (!emit_possible(cpu, sizeof(*record) * (1 + settings.wakers)) ||
+	    !stack_permitted(task_state)) {
+		cpu->stacks_left_out++;
+		return 0;
+	}
+	if (settings.stack_parts & STACK_OF_USER)
+		number = user_stack_number(task);
+	if (settings.wakers)
+		waker_stack_send(cpu, task_state, task, slept);
+	cpu->events[EVENT_OTHER].seen++;
+	record = emit_begin(cpu, RECORD_STACK, EVENT_OTHER, sizeof(*record));
+	if (!record)
+		return number != 0;
 	if (settings.stack_parts & STACK_OF_KERNEL)
 		bytes = bpf_get_task_stack(task, record->kernel, sizeof(record->kernel), 0);
 	if (bytes < 0)
@@ -71,12 +176,10 @@ static __noinline int stack_send(struct cpu_state *cpu, struct task_state *task_
 	record->head.id = task_state->id;
 	record->tid = task->pid;
 	record->nkernel = (__u64)bytes / sizeof(record->kernel[0]);
-	record->number = 0;
+	record->number = number;
 	record->pad = 0;
-	if (settings.stack_parts & STACK_OF_USER)
-		record->number = number = user_stack_number(task);
 	emit_end(cpu);
-	return (int)number;
+	return number != 0;
 }
 
 #endif

@@ -304,6 +304,7 @@ struct settings {
 	__u32 irq;		      /* the time of interrupts (--why=irq) */
 	__u32 io;		      /* the requests of I/O sleeps (--why=io) */
 	__u32 stack_parts;	      /* STACK_OF_*: what a stack has, with stack_ns */
+	__u32 wakers;		      /* a sleep has the stack of its waker, too (--why=wakers) */
 	__u64 sample_seed;
 	__u64 stack_ns;	 /* stacks of sleeps of this length or longer (--why=stack); 0: none */
 	__u64 irq_ns;	 /* single interrupt handlers of this length or longer; 0: none */

@@ -55,11 +55,14 @@ static __always_inline void put_registers(__u64 *to, const void *registers)
 #endif
 }
 
-/* A number for the stack of user code of a task; 0: it has none. */
-static __always_inline __u32 user_stack_number(struct task_struct *task)
+static __always_inline bool has_user_code(struct task_struct *task)
 {
-	if (task->flags & NO_USER_CODE || is_32bit(task))
-		return 0;
+	return !(task->flags & NO_USER_CODE) && !is_32bit(task);
+}
+
+/* The next number for a stack of user code. */
+static __always_inline __u32 next_user_stack(void)
+{
 	return __sync_fetch_and_add(&user_stacks_asked, 1) + 1;
 }
 

@@ -27,6 +27,7 @@ struct user_stack_slot {
 	struct bpf_task_work work;
 	__u32 number; /* 0: the slot is free */
 	__u32 tid;
+	__u32 asked, pad;
 	__u64 clock; /* it was taken then, ns: a thread that dies may leave it */
 	__u64 sp;
 };
@@ -110,24 +111,51 @@ static __always_inline long schedule_send(struct task_struct *task, struct user_
 	return (long)r0;
 }
 
-/* Asks for the stack of user code of a task, to be sent with this number. */
-static __always_inline void user_stack_ask(struct task_struct *task, __u32 number)
+static __always_inline struct user_stack_slot *user_stack_slot_of(struct task_struct *task)
 {
 	__u32 at = (__u32)task->pid % USER_STACK_SLOTS;
-	struct user_stack_slot *slot = bpf_map_lookup_elem(&user_stack_slots, &at);
-	__u64 now = bpf_ktime_get_ns();
 
-	if (!slot)
-		return;
-	if (!slot->number || now - slot->clock > USER_STACK_STALE) {
-		slot->clock = now;
-		slot->number = number;
-		slot->tid = task->pid;
-		slot->sp = user_registers(task)->sp;
-		if (!schedule_send(task, slot))
-			return;
-		slot->number = 0;
+	return bpf_map_lookup_elem(&user_stack_slots, &at);
+}
+
+/* The number with which the stack of user code of a task will be sent; 0: it has none. A task that
+ * has not returned to user code since it got one has the same one: of a sleep and of wake-ups in one
+ * system call. user_stack_ask() must follow. */
+static __always_inline __u32 user_stack_number(struct task_struct *task)
+{
+	struct user_stack_slot *slot = user_stack_slot_of(task);
+	__u64 now = bpf_ktime_get_ns(), sp;
+	__u32 number;
+
+	if (!slot || !has_user_code(task))
+		return 0;
+	sp = user_registers(task)->sp;
+	if (slot->number && slot->tid == (__u32)task->pid && slot->sp == sp)
+		return slot->number;
+	number = next_user_stack();
+	if (slot->number && now - slot->clock <= USER_STACK_STALE) {
+		__sync_fetch_and_add(&user_stacks_lost, 1);
+		return number;
 	}
+	slot->clock = now;
+	slot->number = number;
+	slot->tid = task->pid;
+	slot->asked = 0;
+	slot->sp = sp;
+	return number;
+}
+
+/* Asks the kernel for it. In the program itself: user code does not find the call in a function. */
+static __always_inline void user_stack_ask(struct task_struct *task)
+{
+	struct user_stack_slot *slot = user_stack_slot_of(task);
+
+	if (!slot || !slot->number || slot->tid != (__u32)task->pid || slot->asked)
+		return;
+	slot->asked = 1;
+	if (!schedule_send(task, slot))
+		return;
+	slot->number = 0;
 	__sync_fetch_and_add(&user_stacks_lost, 1);
 }
 

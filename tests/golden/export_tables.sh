@@ -75,27 +75,27 @@ same() { # TABLE: its file is standard input
 	diff - "t-csv/$1.csv" >got || fail "$1.csv"
 }
 same intervals <<'END'
-thread,state,reason,begin_ns,end_ns,duration_ns,cpu,ended_by,next_tid,call,lock_owner,lock_owner_tid,stack
-0,running,,1100,1100,0,0,preempted,8,,,,
-1,running,,1000,1200,200,0,preempted,9,,,,
-0,runnable,preempted,1100,1300,200,0,,,,,,
-0,running,,1300,1400,100,1,sleeping,0,,,,
-1,runnable,preempted,1200,1500,300,0,,,,,,
-2,asleep,sleeping,1000,1650,650,,,,,,,
-1,running,,1500,1700,200,0,sleeping,2,,,,
-2,runnable,woken,1650,1660,10,-1,,,,,,
-2,runnable,woken,1660,1701,41,0,,,,,,
-2,running,,1701,2001,300,0,moved,,,,,
-2,running,,2001,2401,400,1,io,0,,,,
-1,asleep,sleeping,1700,2500,800,,,,,,,
-2,runnable,woken,2401,2450,49,1,,,,,,
-2,runnable,woken,2450,2501,51,2,,,,,,
-2,running,,2501,2501,0,2,throttled,0,,,,
-1,runnable,woken,2500,2600,100,0,,,,,,
-0,asleep,sleeping,1400,2800,1400,,,,,,,
-0,running,,2800,2900,100,0,exited,,,,,
-1,running,,2600,3000,400,0,exited,,,,,
-2,throttled,,2501,3000,499,2,,,,,,
+thread,state,reason,begin_ns,end_ns,duration_ns,cpu,ended_by,next_tid,call,lock_owner,lock_owner_tid,stack,waker_stack
+0,running,,1100,1100,0,0,preempted,8,,,,,
+1,running,,1000,1200,200,0,preempted,9,,,,,
+0,runnable,preempted,1100,1300,200,0,,,,,,,
+0,running,,1300,1400,100,1,sleeping,0,,,,,
+1,runnable,preempted,1200,1500,300,0,,,,,,,
+2,asleep,sleeping,1000,1650,650,,,,,,,,
+1,running,,1500,1700,200,0,sleeping,2,,,,,
+2,runnable,woken,1650,1660,10,-1,,,,,,,
+2,runnable,woken,1660,1701,41,0,,,,,,,
+2,running,,1701,2001,300,0,moved,,,,,,
+2,running,,2001,2401,400,1,io,0,,,,,
+1,asleep,sleeping,1700,2500,800,,,,,,,,
+2,runnable,woken,2401,2450,49,1,,,,,,,
+2,runnable,woken,2450,2501,51,2,,,,,,,
+2,running,,2501,2501,0,2,throttled,0,,,,,
+1,runnable,woken,2500,2600,100,0,,,,,,,
+0,asleep,sleeping,1400,2800,1400,,,,,,,,
+0,running,,2800,2900,100,0,exited,,,,,,
+1,running,,2600,3000,400,0,exited,,,,,,
+2,throttled,,2501,3000,499,2,,,,,,,
 END
 same waits <<'END'
 thread,begin_ns,end_ns,duration_ns,cpu,waker_kind,waker,waker_tid
@@ -162,24 +162,24 @@ thread n 1 2 bpf.name="b"
 END
 agree unsure 0
 same intervals <<'END'
-thread,state,reason,begin_ns,end_ns,duration_ns,cpu,ended_by,next_tid,call,lock_owner,lock_owner_tid,stack
-1,running,,1000,1200,200,1,preempted,0,,,,
-0,running,,1000,1300,300,0,lost,,,,,
-0,unknown,lost,1300,1500,200,,,,,,,
-1,unknown,lost,1200,1500,300,,,,,,,
-0,asleep,sleeping,1500,1700,200,,,,,,,
-1,running,,1500,1700,200,1,preempted,0,,,,
-0,runnable,woken,1700,1800,100,0,,,,,,
-0,running,,1800,2000,200,0,preempted,2,,,,
-1,runnable,preempted,1700,1800,100,1,,,,,,
-1,runnable,preempted,1800,1900,100,2,,,,,,
-1,runnable,preempted,1900,2000,100,1,,,,,,
-1,running,,2000,2100,100,1,exited,,,,,
-0,unknown,lost,2000,2300,300,,,,,,,
-0,running,,2300,2400,100,0,sleeping,0,,,,
-0,unknown,lost,2400,2700,300,,,,,,,
-0,running,,2700,2840,140,0,lost,,,,,
-0,unknown,lost,2840,2900,60,,,,,,,
+thread,state,reason,begin_ns,end_ns,duration_ns,cpu,ended_by,next_tid,call,lock_owner,lock_owner_tid,stack,waker_stack
+1,running,,1000,1200,200,1,preempted,0,,,,,
+0,running,,1000,1300,300,0,lost,,,,,,
+0,unknown,lost,1300,1500,200,,,,,,,,
+1,unknown,lost,1200,1500,300,,,,,,,,
+0,asleep,sleeping,1500,1700,200,,,,,,,,
+1,running,,1500,1700,200,1,preempted,0,,,,,
+0,runnable,woken,1700,1800,100,0,,,,,,,
+0,running,,1800,2000,200,0,preempted,2,,,,,
+1,runnable,preempted,1700,1800,100,1,,,,,,,
+1,runnable,preempted,1800,1900,100,2,,,,,,,
+1,runnable,preempted,1900,2000,100,1,,,,,,,
+1,running,,2000,2100,100,1,exited,,,,,,
+0,unknown,lost,2000,2300,300,,,,,,,,
+0,running,,2300,2400,100,0,sleeping,0,,,,,
+0,unknown,lost,2400,2700,300,,,,,,,,
+0,running,,2700,2840,140,0,lost,,,,,,
+0,unknown,lost,2840,2900,60,,,,,,,,
 END
 
 # System calls of sleeps: a descriptor with its name, an unknown number, a fault; hostile names. None of a wait, or of
@@ -220,13 +220,13 @@ END
 # What --why=lock, stack and irq record: owners, in the trace and outside; stacks, once each; interrupts, of a part by its share.
 # A damaged file of stacks costs the stacks alone.
 make_trace details <"$S/tests/golden/export_details.txt"
-printf 'ovni-bpf stacks 1\n7\tfutex_wait+0x1;do_futex+0x2;take@pool.so+0x1a@pool.c:40;[prog+0x1149]@0fb7\n8\t=7\n9\tunused+0x1\n' >details/stacks
+printf 'ovni-bpf stacks 1\n7\tfutex_wait+0x1;do_futex+0x2;take@pool.so+0x1a@pool.c:40;[prog+0x1149]@0fb7\n8\t=7\t9\n9\twake+0x1\n10\tunused+0x1\n' >details/stacks
 agree details 0
 grep asleep t-csv/intervals.csv >got
 diff - got <<'END' || fail "owners and stacks"
-1,asleep,uninterruptible,3000,4000,1000,,,,,,,8
-0,asleep,sleeping,2000,5000,3000,,,,futex,1,2,7
-0,asleep,sleeping,6000,7000,1000,,,,futex,,99,
+1,asleep,uninterruptible,3000,4000,1000,,,,,,,8,9
+0,asleep,sleeping,2000,5000,3000,,,,futex,1,2,7,
+0,asleep,sleeping,6000,7000,1000,,,,futex,,99,,
 END
 same stacks <<'END'
 stack,depth,function,frame
@@ -234,6 +234,7 @@ stack,depth,function,frame
 8,1,do_futex,do_futex+0x2
 8,2,take,take@pool.so+0x1a@pool.c:40
 8,3,[prog+0x1149],[prog+0x1149]@0fb7
+9,0,wake,wake+0x1
 7,0,futex_wait,futex_wait+0x1
 7,1,do_futex,do_futex+0x2
 7,2,take,take@pool.so+0x1a@pool.c:40
@@ -279,10 +280,10 @@ grep runnable moves.csv/intervals.csv | awk -F, '{ n++; sum += $6; last = $0 }
 # A part: intervals are cut, waits that touch it and calls within it are there; chosen threads.
 export_it 3 --csv --from 1160 --to 1560 --comm 'R*' -o part trace
 diff - part/intervals.csv >got <<'END' || fail "the intervals of a part"
-thread,state,reason,begin_ns,end_ns,duration_ns,cpu,ended_by,next_tid,call,lock_owner,lock_owner_tid,stack
-1,running,,1160,1200,40,0,preempted,9,,,,
-1,runnable,preempted,1200,1500,300,0,,,,,,
-1,running,,1500,1560,60,0,sleeping,2,,,,
+thread,state,reason,begin_ns,end_ns,duration_ns,cpu,ended_by,next_tid,call,lock_owner,lock_owner_tid,stack,waker_stack
+1,running,,1160,1200,40,0,preempted,9,,,,,
+1,runnable,preempted,1200,1500,300,0,,,,,,,
+1,running,,1500,1560,60,0,sleeping,2,,,,,
 END
 [ "$(wc -l <part/waits.csv) $(wc -l <part/regions.csv) $(wc -l <part/threads.csv)" = "2 2 4" ] || fail "rows of a part"
 # Traces of other programs, of all models.

@@ -33,11 +33,11 @@ thread n 1 2 bpf.name="b"
 END
 report blocked --csv trace | cut -d , -f 2,6- >got || fail "blocked"
 cat >want <<'END'
-tid,state,reason,times,time,percent,max,max_at,call,waker,from
-1,asleep,sleeping,1,1000,50.000,1000,1000,nanosleep,still asleep,
-1,asleep,io,2,250,12.500,200,200,fsync(3 = /data),interrupt,
-1,asleep,sleeping,1,100,5.000,100,500,futex(0x40),b (2),
-1,asleep,sleeping,1,90,4.500,90,700,futex(0x80),b (2),
+tid,state,reason,times,time,percent,max,max_at,call,waker,from,woken_from
+1,asleep,sleeping,1,1000,50.000,1000,1000,nanosleep,still asleep,,
+1,asleep,io,2,250,12.500,200,200,fsync(3 = /data),interrupt,,
+1,asleep,sleeping,1,100,5.000,100,500,futex(0x40),b (2),,
+1,asleep,sleeping,1,90,4.500,90,700,futex(0x80),b (2),,
 END
 diff want got || fail "blocked"
 report blocked --top 1 trace >got || fail "text"
@@ -51,8 +51,8 @@ for i in range(1, 5001):
     print("%d OHp u16:1 i32:0 u16:202 u64:%d\n%d OHw i32:-2\n%d OHr" % (10 * i, 4 * i, 10 * i + 5, 10 * i + 5))
 print("60000 OHe")' | make_trace many
 report blocked --csv many >got || fail "many objects"
-[ "$(grep -c ',interrupt,$' got)" = 1024 ] || fail "many objects: $(grep -c ',interrupt,$' got) rows"
-grep -q ',asleep,sleeping,3976,19880,.*,futex,several,$' got || fail "many objects: the rest"
+[ "$(grep -c ',interrupt,,$' got)" = 1024 ] || fail "many objects: $(grep -c ',interrupt,,$' got) rows"
+grep -q ',asleep,sleeping,3976,19880,.*,futex,several,,$' got || fail "many objects: the rest"
 
 # The overview names the call of most of the uninterruptible sleep.
 make_trace long <<'END'

@@ -89,12 +89,12 @@ grep -A 30 '^0 307' views-user/thread.pcf >got || fail "Paraver has no 307: $(ls
 # The place of each sleep: the first frame that is not of the C library, with its line, and its caller.
 report blocked --csv user | cut -d , -f 2,6-8,9,15- >got || fail "blocked"
 diff - got <<'X' || fail "the places of blocked"
-tid,state,reason,times,time,from
-1,asleep,sleeping,1,300000,
-1,asleep,sleeping,1,200000,"take (pool.c:40) <- ns::f<int, long>"
-2,asleep,sleeping,2,130000,"take (pool.c:40) <- ns::f<int, long>"
-1,unknown,lost,1,50100,
-1,asleep,uninterruptible,1,1999,
+tid,state,reason,times,time,from,woken_from
+1,asleep,sleeping,1,300000,,
+1,asleep,sleeping,1,200000,"take (pool.c:40) <- ns::f<int, long>",
+2,asleep,sleeping,2,130000,"take (pool.c:40) <- ns::f<int, long>",
+1,unknown,lost,1,50100,,
+1,asleep,uninterruptible,1,1999,,
 X
 cp -r user places
 stacks '1\tfutex_wait+0x8;nanosleep@libc.so.6+0x1\n3\t=1;pthread_mutex_lock@libc.so.6+0x12@lock.c:9;[ld-linux-x86-64.so.2+0x27]@93ac;clock@libpthread-2.31.so+0x2;ns::take(int)@prog+0x12;[cut]\n9\t[no_kernel_stack];nanosleep@libc.so.6+0x1;idle@prog+0x1@a.c:3;[libc.so.6+0x27]@93ac\n' >places/stacks
@@ -109,6 +109,35 @@ X
 cut_trace -o part-user --from 350000 user >/dev/null 2>&1 || true
 dump part-user >got 2>&1 || true
 grep -q 'stack 9 (take <- ' got || fail "cut: $(cat got part-user/stacks)"
+
+# The waker of a sleep: a thread, an interrupt; a stack without one.
+cp -r user wakers
+stacks '1\tfutex_wait+0x8;entry+0x7\t5\n3\t=1\n5\ttimer+0x1;irq+0x2;asm+0x3\n6\tfutex_wake+0x5\n3\t=1;take@prog+0x12@pool.c:40;ns::f<int, long>@lib+x.so+0x9\t6\n6\t=6x\n' >wakers/stacks
+report blocked wakers >got 2>&1 && fail "a damaged line is accepted"
+stacks '1\tfutex_wait+0x8;entry+0x7\t5\n3\t=1\n5\ttimer+0x1;irq+0x2;asm+0x3\n7\tfutex_wake+0x5\n6\t=7;put@prog+0x15@pool.c:44;main@prog+0x1\n9\t=1;take@prog+0x12@pool.c:40;ns::f<int, long>@lib+x.so+0x9\t6\n3\t=9\n' >wakers/stacks
+report blocked --csv wakers | cut -d , -f 2,6-8,9,15- >got || fail "blocked"
+diff - got <<'X' || fail "the places of wakers"
+tid,state,reason,times,time,from,woken_from
+1,asleep,sleeping,1,300000,,timer <- irq
+1,asleep,sleeping,1,200000,"take (pool.c:40) <- ns::f<int, long>",
+2,asleep,sleeping,1,80000,"take (pool.c:40) <- ns::f<int, long>",put (pool.c:44) <- main
+1,unknown,lost,1,50100,,
+2,asleep,sleeping,1,50000,"take (pool.c:40) <- ns::f<int, long>",
+1,asleep,uninterruptible,1,1999,,
+X
+report stacks wakers >got
+diff - got <<'X' || fail "the folded lines of wakers"
+two (2);ns::f<int, long>;take;entry_[k];futex_wait_[k] 50
+one (1);entry_[k];futex_wait_[k];[woken by];timer_[k];irq_[k];asm_[k] 300
+two (2);ns::f<int, long>;take;entry_[k];futex_wait_[k];[woken by];futex_wake_[k];put;main 80
+one (1);ns::f<int, long>;take;entry_[k];futex_wait_[k] 200
+one (1);[no stack] 1
+X
+dump wakers >got || true
+grep -q '^ *480000 .*stack 9 (take <- ns::f<int, long>), woken by stack 6 (put <- main)$' got || fail "dump: $(grep stack got)"
+cut_trace -o part-wakers --from 350000 wakers >/dev/null 2>&1 || true
+dump part-wakers >got 2>&1 || true
+grep -q 'stack 9 (take <- ns::f<int, long>), woken by stack 6 (put <- main)' got || fail "cut: $(cat got part-wakers/stacks)"
 
 dump trace >got || true
 grep -q '^ *400000 .*slept on a lock of thread 7, stack 1 (futex_wait <- do_futex <- entry)$' got || fail "dump: $(grep stack got)"

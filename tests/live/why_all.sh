@@ -9,7 +9,7 @@ set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
 
-parts=(--why='lock,stack=kernel,100us,irq,2us,io,prio' --counters 'page-faults,task-clock')
+parts=(--why='lock,stack=kernel,100us,wakers,irq,2us,io,prio' --counters 'page-faults,task-clock')
 
 # Threads that wait for locks, the disk and each other.
 cat >load.sh <<'E'
@@ -48,7 +48,7 @@ through_all() { # TRACE PART...
 	judge "$trace.part"
 }
 
-everything=('type 91' 'type 90' 'type 89' 'VWC' 'stack [0-9]' 'owner' 'interrupts took')
+everything=('type 91' 'type 90' 'type 89' 'VWC' 'stack [0-9]' 'woken by stack' 'owner' 'interrupts took')
 on_disk && everything+=('at sector')
 "$RECORDER" -o command "${parts[@]}" -- bash load.sh >command.log 2>&1 || complain "command: $(tail -n 5 command.log)"
 through_all command "${everything[@]}"
@@ -87,12 +87,13 @@ for part in flight/0*; do
 done
 
 # With the trace that the program writes itself; the kernel model excludes io and counters.
-"$RECORDER" --kernel-model --why=lock,stack,irq,prio -o kernel -- "$B/tests/live/ovniwriter" own 3 50 >kernel.log 2>&1 || complain "kernel: $(cat kernel.log)"
+"$RECORDER" --kernel-model --why=lock,stack,wakers,irq,prio -o kernel -- "$B/tests/live/ovniwriter" own 3 50 >kernel.log 2>&1 || complain "kernel: $(cat kernel.log)"
 "$B/bin/ovni-merge" -o both own kernel >merge.log 2>&1 || complain "ovni-merge: $(cat merge.log)"
 judge both
 
 # The programs of each part alone, and of two together, beside those of none.
 for why in none call lock prio irq io stack prio,io io,irq; do program_lengths $why; done
+program_lengths stack,wakers
 mv len.none.txt len.base.txt
 program_lengths none --counters page-faults
 mv len.none.txt len.counters.txt
@@ -132,5 +133,11 @@ for part in ("irq", "io"):
     mine = programs(part)
     allowed = in_task if part == "irq" else ()
     assert all(mine[n] == call[n] for n in call if n in mine and not n.startswith(allowed)), part
+# wakers bring along one program, and only the switch is longer
+stack, wakers = programs("stack"), programs("stack,wakers")
+assert set(wakers) - set(stack) == {"stack_waking"} and set(stack) < set(wakers), (stack, wakers)
+assert all(wakers[n] == stack[n] for n in stack if not n.startswith("record_switch")), "wakers"
+switch = [n for n in stack if n.startswith("record_switch")]
+assert len(switch) == 1 and wakers[switch[0]] > stack[switch[0]], "wakers"
 E
 finish

@@ -53,7 +53,7 @@ static void lines_have_numbers_and_frames(void **state)
 
 	(void)state;
 	assert_int_equal(load(&table, STACK_FILE_HEAD
-			      "1\tb+0x1;a_x+0x20[mod]\n7\t0xffff1;[cut]\tmore\n9\tx"),
+			      "1\tb+0x1;a_x+0x20[mod]\n7\t0xffff1;[cut]\t1\tmore\n9\tx"),
 			 0);
 	assert_int_equal(table.n, 2);
 	assert_true(table.torn);
@@ -61,6 +61,9 @@ static void lines_have_numbers_and_frames(void **state)
 	assert_null(stack_table_find(&table, 9));
 	assert_null(stack_table_find(&table, UINT32_MAX));
 	assert_ptr_equal(stack_table_find(&table, 7), &table.lines[1]);
+	assert_ptr_equal(stack_line_waker(&table, &table.lines[1]), &table.lines[0]);
+	assert_null(stack_line_waker(&table, &table.lines[0]));
+	assert_null(stack_line_waker(&table, NULL));
 	len = stack_line_frame(&table.lines[0], &at, &frame);
 	assert_int_equal(len, 5);
 	assert_int_equal(stack_frame_name(frame, len), 1);
@@ -150,6 +153,9 @@ static void each_mistake_is_refused_with_its_line(void **state)
 		{STACK_FILE_HEAD "1\t=\n", "line 2: no number behind '='"},
 		{STACK_FILE_HEAD "1\t=0\n", "line 2: no number behind '='"},
 		{STACK_FILE_HEAD "1\t=4294967296\n", "line 2: no number behind '='"},
+		{STACK_FILE_HEAD "1\ta\t2\n", "stack 1: the stack of its waker is not there"},
+		{STACK_FILE_HEAD "1\ta\t\n", "line 2: no number of a stack behind the frames"},
+		{STACK_FILE_HEAD "1\ta\n2\t=1\tx\n", "line 3: no number of a stack behind the frames"},
 		{STACK_FILE_HEAD "1\t=2a\n2\ta\n", "line 2: no frames behind the number"},
 		{STACK_FILE_HEAD "1\t=2;\n2\ta\n", "line 2: a frame is empty"},
 		{STACK_FILE_HEAD "1\t=2\n", "stack 1: the stack that it names is not there"},
@@ -252,6 +258,23 @@ static void the_used_lines_are_written_with_new_numbers(void **state)
 	assert_text(&second, 4, "b");
 	assert_int_equal(second.lines[1].first, 0);
 	assert_memory_equal(second.lines[0].frames, "a;b@c+0x1\n", 10);
+	stack_table_free(&first);
+	stack_table_free(&second);
+
+	/* with the stacks of their wakers, which do not follow from "=" */
+	assert_int_equal(load(&first, STACK_FILE_HEAD "1\ta\n2\tw\n3\t=1\t2\n4\t=3\n5\tx\n"), 0);
+	unlinkat(dirfd_, STACK_FILE, 0);
+	first.lines[0].used = first.lines[2].used = first.lines[3].used = true;
+	assert_int_equal(stack_table_write(&first, dirfd_, 0), 0);
+	assert_int_equal(stack_table_write(&first, dirfd_, 10), 0);
+	assert_int_equal(stack_table_load(&second, dirfd_, "trace"), 0);
+	assert_int_equal(second.n, 8); /* not 5 and 15 */
+	assert_text(&second, 3, "a");
+	assert_text(&second, 13, "a");
+	assert_int_equal(stack_table_find(&second, 3)->waker, 2);
+	assert_int_equal(stack_table_find(&second, 13)->waker, 12);
+	assert_int_equal(stack_table_find(&second, 4)->waker, 0);
+	assert_text(&second, 12, "w");
 	stack_table_free(&first);
 	stack_table_free(&second);
 }

@@ -393,7 +393,7 @@ static void put_owner(struct dump *d, const struct event *ev)
 static void put_stack(struct dump *d, const struct event *ev)
 {
 	uint32_t number = sleep_stack(ev);
-	const struct stack_line *line = number ? stack_table_find(&d->stacks, number) : NULL;
+	const struct stack_line *line = number ? stack_table_find(&d->stacks, number) : NULL, *waker;
 	char *text;
 
 	if (!number)
@@ -405,6 +405,12 @@ static void put_stack(struct dump *d, const struct event *ev)
 	}
 	text = stack_line_text(line, STACK_SHOWN);
 	printer_format(&d->out, " (%s)", text ? text : "?");
+	free(text);
+	waker = stack_line_waker(&d->stacks, line);
+	if (!waker)
+		return;
+	text = stack_line_text(waker, STACK_SHOWN);
+	printer_format(&d->out, ", woken by stack %u (%s)", waker->number, text ? text : "?");
 	free(text);
 }
 

@@ -699,7 +699,7 @@ static void take_details(struct exporter *x, const struct intervals *intervals, 
 			      owner >= 0      ? x->subjects.threads[owner].name
 			      : owner_tid > 0 ? "not in the trace"
 					      : NULL,
-			      owner_tid, stack);
+			      owner_tid, stack, stack_line_waker(&x->stacks, stack));
 }
 
 /* A part of a run: the ones on the virtual CPU are no scheduling. */

@@ -513,10 +513,13 @@ void perfetto_slices_state(struct perfetto_slices *s, uint32_t stream, int64_t f
 }
 
 void perfetto_slices_sleep(struct perfetto_slices *s, uint32_t stream, int64_t from, int64_t to,
-			   const char *owner, int64_t owner_tid, const struct stack_line *stack)
+			   const char *owner, int64_t owner_tid, const struct stack_line *stack,
+			   const struct stack_line *waker)
 {
-	struct slice_note notes[3];
-	char *text = NULL;
+	const struct stack_line *const lines[] = {stack, waker};
+	static const char *const names[] = {"stack", "waker_stack"};
+	struct slice_note notes[4];
+	char *texts[2] = {NULL};
 	unsigned n = 0;
 
 	if (owner) {
@@ -524,15 +527,19 @@ void perfetto_slices_sleep(struct perfetto_slices *s, uint32_t stream, int64_t f
 		notes[n++] =
 			(struct slice_note){.name = "lock_owner_tid", .value.value = owner_tid};
 	}
-	if (stack) {
-		text = stack_line_text(stack, STACK_TEXT_MOST);
-		s->lack |= !text;
+	for (int i = 0; i < 2; i++) {
+		if (!lines[i])
+			continue;
+		texts[i] = stack_line_text(lines[i], STACK_TEXT_MOST);
+		s->lack |= !texts[i];
+		if (texts[i])
+			notes[n++] =
+				(struct slice_note){.name = names[i], .value.label = texts[i]};
 	}
-	if (text)
-		notes[n++] = (struct slice_note){.name = "stack", .value.label = text};
 	if (n)
 		put_ours(s, stream, OUR_SLEEP, from, to, our_names[OUR_SLEEP], notes, n, stack);
-	free(text);
+	free(texts[0]);
+	free(texts[1]);
 }
 
 void perfetto_slices_interrupts(struct perfetto_slices *s, uint32_t stream, int64_t from,

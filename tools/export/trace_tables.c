@@ -48,6 +48,7 @@ static const struct table_column intervals[] = {
 	[INTERVAL_LOCK_OWNER] = NUMBER("lock_owner"),
 	[INTERVAL_LOCK_OWNER_TID] = NUMBER("lock_owner_tid"),
 	[INTERVAL_STACK] = NUMBER("stack"),
+	[INTERVAL_WAKER_STACK] = NUMBER("waker_stack"),
 };
 static const struct table_column waits[] = {
 	NUMBER("thread"), NUMBER("begin_ns"), NUMBER("end_ns"), NUMBER("duration_ns"), NUMBER("cpu"),
@@ -206,6 +207,7 @@ static int add_details(struct tables *t, uint32_t stream, union cell *row)
 	struct stack_line *stack = stack_table_find(&t->stacks, sleep_stack(t->ev));
 	int32_t tid = sleep_lock_owner(t->ev);
 	int64_t owner = tid > 0 ? state_walk_find(&t->subjects.walk, stream, tid) : -1;
+	int err;
 
 	if (tid > 0)
 		row[INTERVAL_LOCK_OWNER_TID].number = tid;
@@ -214,7 +216,10 @@ static int add_details(struct tables *t, uint32_t stream, union cell *row)
 	if (!stack)
 		return 0;
 	row[INTERVAL_STACK].number = stack->number;
-	return put_stack(t, stack);
+	if (stack->waker)
+		row[INTERVAL_WAKER_STACK].number = stack->waker;
+	err = put_stack(t, stack);
+	return err || !stack->waker ? err : put_stack(t, stack_table_find(&t->stacks, stack->waker));
 }
 
 /* A stay of a thread, or the part of it on one CPU. */
@@ -240,6 +245,7 @@ static int put_interval(struct tables *t, uint32_t stream, enum time_use use, in
 		[INTERVAL_LOCK_OWNER].number = CELL_UNKNOWN,
 		[INTERVAL_LOCK_OWNER_TID].number = CELL_UNKNOWN,
 		[INTERVAL_STACK].number = CELL_UNKNOWN,
+		[INTERVAL_WAKER_STACK].number = CELL_UNKNOWN,
 	};
 
 	if (!wanted(t, stream, begin, end))

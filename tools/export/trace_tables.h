@@ -56,6 +56,7 @@ enum interval_column {
 	INTERVAL_LOCK_OWNER,
 	INTERVAL_LOCK_OWNER_TID,
 	INTERVAL_STACK,
+	INTERVAL_WAKER_STACK,
 };
 
 enum wait_column {

@@ -13,7 +13,8 @@
  * The rows of a thread add up to its life (thread_times.h). The threads are sorted by their time on
  * a CPU and waiting for one.
  *
- * report blocked: its sleeps alone, also by waker and by futex or process.
+ * report blocked: its sleeps alone, also by waker and by futex or process, and with the stacks of
+ * wakers by the function in which the waker was, too.
  *
  *   thread         state   reason    times      time  percent    max at  in       woken by
  *   worker (1204)  asleep  io           12   1.102 s    23.22  2.310021  read(3)  interrupt
@@ -52,13 +53,15 @@ static const struct table_column blocked_columns[] = {
 	COLUMNS,
 	{"waker", "woken by", CELL_TEXT, 0},
 	{"from", "from", CELL_TEXT, 0, SHOW_IF_ANY},
+	{"woken_from", "woken from", CELL_TEXT, 0, SHOW_IF_ANY},
 };
 #define NCOLUMNS (sizeof(columns) / sizeof(columns[0]))
+#define NCOLUMNS_BLOCKED (sizeof(blocked_columns) / sizeof(blocked_columns[0]))
 
 struct part { /* one use of the time of a group, in one call, ended by one waker */
 	uint32_t group;
 	enum time_use use;
-	const char *call, *waker, *place; /* "" for none, or not known */
+	const char *call, *waker, *place, *waker_place; /* "" for none, or not known */
 	struct time_stays stays;
 	int64_t irq; /* part of them, of TIME_RUNNING; CELL_UNKNOWN: not recorded */
 };
@@ -136,7 +139,9 @@ static int by_call(const void *pa, const void *pb)
 		return strcmp(a->call, b->call);
 	if (strcmp(a->waker, b->waker) != 0)
 		return strcmp(a->waker, b->waker);
-	return strcmp(a->place, b->place);
+	if (strcmp(a->place, b->place) != 0)
+		return strcmp(a->place, b->place);
+	return strcmp(a->waker_place, b->waker_place);
 }
 
 /* The group that wants a CPU most comes first, and its longest time. */
@@ -160,7 +165,7 @@ static int add_row(struct report *report, const struct part *part, const struct 
 {
 	const struct group *g = &report->groups.list[part->group];
 	const struct time_stays *stays = &part->stays;
-	union cell row[NCOLUMNS] = {{.text = NULL}};
+	union cell row[NCOLUMNS_BLOCKED] = {{.text = NULL}};
 
 	row[0].text = strdup(g->label);
 	row[1].number = g->tid;
@@ -180,6 +185,8 @@ static int add_row(struct report *report, const struct part *part, const struct 
 	else
 		row[13].number = part->irq;
 	row[14].text = strdup(part->place);
+	if (report->kind == &report_blocked)
+		row[15].text = strdup(part->waker_place);
 	return table_add(&report->table, row);
 }
 
@@ -233,6 +240,7 @@ static size_t collect(struct report *report, struct part *parts)
 							   .call = "",
 							   .waker = "",
 							   .place = "",
+							   .waker_place = "",
 							   .stays = why->times.threads[i].uses[use],
 							   .irq = use ? CELL_UNKNOWN
 								      : irq_of(report, i)};
@@ -244,6 +252,7 @@ static size_t collect(struct report *report, struct part *parts)
 					   .call = why->texts[2 * i],
 					   .waker = why->texts[2 * i + 1],
 					   .place = blocked_place(&why->blocked, row),
+					   .waker_place = blocked_waker_place(&why->blocked, row),
 					   .stays = row->stays,
 					   .irq = CELL_UNKNOWN};
 	}
@@ -339,7 +348,7 @@ static int init_blocked(struct report *report)
 const struct report_kind report_blocked = {
 	.name = "blocked",
 	.columns = blocked_columns,
-	.ncolumns = NCOLUMNS,
+	.ncolumns = NCOLUMNS_BLOCKED,
 	.order = "time",
 	.names = true,
 	.by = BY_THREAD,

@@ -6,6 +6,7 @@
 
 #include "trace/base/array.h"
 #include "trace/base/log.h"
+#include "trace/base/text.h"
 #include "trace/states/sleep_call.h"
 
 #define ENTRIES_MOST 65536 /* of a block */
@@ -25,8 +26,7 @@ int details_init(struct details *d, const struct source *source, struct page_fil
 		stack_table_free(&d->stacks);
 		d->damaged = true;
 	}
-	d->text_of = calloc(d->stacks.n + 1, sizeof(*d->text_of));
-	return d->text_of ? 0 : log_no_memory("for the stacks of the page");
+	return 0;
 }
 
 void details_fini(struct details *d)
@@ -34,7 +34,7 @@ void details_fini(struct details *d)
 	for (size_t i = 0; i < d->ntexts; i++)
 		free(d->texts[i]);
 	free(d->texts);
-	free(d->text_of);
+	hash_free(&d->text_of);
 	stack_table_free(&d->stacks);
 	columns_fini(&d->columns);
 }
@@ -57,25 +57,40 @@ static int add(struct details *d, uint32_t stream, enum detail_kind kind, int64_
 	return ++d->columns.entries < ENTRIES_MOST ? 0 : details_flush(d);
 }
 
+/* "futex_wait <- take", and of a waker ", woken by futex_wake <- release". NULL without memory. */
+static char *text_of(const struct stack_line *line, const struct stack_line *waker)
+{
+	char *text = stack_line_text(line, FRAMES_MOST), *by, *both;
+
+	if (!text || !waker)
+		return text;
+	by = stack_line_text(waker, FRAMES_MOST);
+	both = by ? xasprintf("%s, woken by %s", text, by) : NULL;
+	free(text);
+	free(by);
+	return both;
+}
+
 static int add_stack(struct details *d, uint32_t stream, uint32_t number, int64_t at)
 {
 	const struct stack_line *line = stack_table_find(&d->stacks, number);
-	uint32_t *text_of;
+	const struct stack_line *waker = stack_line_waker(&d->stacks, line);
+	uint32_t *index;
 	char **text;
 
 	if (!line)
 		return 0;
-	text_of = &d->text_of[line->first];
-	if (!*text_of) {
+	index = hash_at(&d->text_of,
+			(struct hash_key){.a = line->first, .b = waker ? waker->first + 1ull : 0});
+	if (index && *index == HASH_NONE) {
 		text = ARRAY_ADD(d->texts, d->ntexts);
-		if (!text)
-			return log_no_memory("for the stacks of the page");
-		*text = stack_line_text(line, FRAMES_MOST);
-		if (!*text)
-			return log_no_memory("for the stacks of the page");
-		*text_of = (uint32_t)d->ntexts;
+		if (text)
+			*text = text_of(line, waker);
+		*index = text && *text ? (uint32_t)d->ntexts - 1 : HASH_NONE;
 	}
-	return add(d, stream, DETAIL_STACK, at, *text_of - 1);
+	if (!index || *index == HASH_NONE)
+		return log_no_memory("for the stacks of the page");
+	return add(d, stream, DETAIL_STACK, at, *index);
 }
 
 int details_end_sleep(struct details *d, struct actors *actors, uint32_t stream,

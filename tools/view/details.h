@@ -12,6 +12,7 @@
 
 #include "tools/view/actors.h"
 #include "tools/view/columns.h"
+#include "trace/base/hash.h"
 #include "trace/ovni/stack_file.h"
 #include "trace/ovni/trace.h"
 
@@ -27,8 +28,8 @@ struct details {
 	int64_t at; /* clock of the entry before */
 	uint64_t n; /* entries */
 	struct stack_table stacks;
-	uint32_t *text_of; /* of each line of `stacks`: index in `texts` + 1, or 0 */
-	char **texts;	   /* of the stacks of entries */
+	struct hash text_of; /* indices in `texts`, by the first lines of a stack and its waker's */
+	char **texts;	     /* of the stacks of entries */
 	size_t ntexts;
 	bool damaged; /* the stacks cannot be read, after a message */
 };

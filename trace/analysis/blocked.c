@@ -12,7 +12,7 @@ struct blocked_thread {
 	/* Its last sleep, if its waker is not known: the end of the recording ends it, too. */
 	enum time_use use; /* TIME_NONE: none */
 	struct sleep_call call;
-	uint32_t place;
+	uint32_t place, waker_place;
 	int64_t begin, end;
 };
 
@@ -42,6 +42,7 @@ void blocked_fini(struct blocked *blocked)
 		free(blocked->places[i]);
 	free(blocked->places);
 	free(blocked->place_of);
+	free(blocked->waker_place_of);
 	stack_table_free(&blocked->stacks);
 	memset(blocked, 0, sizeof(*blocked));
 }
@@ -77,12 +78,20 @@ int blocked_add_places(struct blocked *blocked)
 		return err;
 	}
 	blocked->place_of = calloc(blocked->stacks.n + 1, sizeof(*blocked->place_of));
-	failed = !blocked->place_of || place_number(blocked, &numbers, strdup("")) == HASH_NONE;
+	blocked->waker_place_of =
+		calloc(blocked->stacks.n + 1, sizeof(*blocked->waker_place_of));
+	failed = !blocked->place_of || !blocked->waker_place_of ||
+		 place_number(blocked, &numbers, strdup("")) == HASH_NONE;
 	for (size_t i = 0; i < blocked->stacks.n && !failed; i++) {
-		char *text = stack_line_place(&blocked->stacks.lines[i]);
+		const struct stack_line *line = &blocked->stacks.lines[i];
+		const struct stack_line *waker = stack_line_waker(&blocked->stacks, line);
 
-		blocked->place_of[i] = place_number(blocked, &numbers, text);
-		failed = blocked->place_of[i] == HASH_NONE;
+		blocked->place_of[i] = place_number(blocked, &numbers, stack_line_place(line));
+		if (waker)
+			blocked->waker_place_of[i] =
+				place_number(blocked, &numbers, stack_line_waker_place(waker));
+		failed = blocked->place_of[i] == HASH_NONE ||
+			 blocked->waker_place_of[i] == HASH_NONE;
 	}
 	hash_free(&numbers);
 	return failed ? log_no_memory("for the places of sleeps") : 0;
@@ -93,6 +102,14 @@ uint32_t blocked_place_of(const struct blocked *blocked, uint32_t stack)
 	const struct stack_line *line = stack ? stack_table_find(&blocked->stacks, stack) : NULL;
 
 	return line ? blocked->place_of[line - blocked->stacks.lines] : 0;
+}
+
+/* The same of its waker. */
+static uint32_t waker_place_of(const struct blocked *blocked, uint32_t stack)
+{
+	const struct stack_line *line = stack ? stack_table_find(&blocked->stacks, stack) : NULL;
+
+	return line ? blocked->waker_place_of[line - blocked->stacks.lines] : 0;
 }
 
 /* The row of such a sleep, which is made at the first one. NULL: out of memory. */
@@ -107,15 +124,16 @@ static struct blocked_row *row_of(struct blocked *blocked, const struct blocked_
 	if (thread->rows >= BLOCKED_ROWS) {
 		row.call.with_object = false;
 		row.waker = blocked->wakers ? BLOCKED_MANY : 0;
-		row.place = 0;
+		row.place = row.waker_place = 0;
 	}
 	key = sleep_call_key(&row.call, blocked->machines[row.stream], owner, row.begin, row.end);
 	key.a = (uint64_t)row.stream << 32 | (uint32_t)row.waker;
 	key.c |= (uint32_t)row.use << 24 | (uint32_t)row.call.with_object << 16;
 	if (row.call.with_object && (!key.b || row.call.kernel_lock))
 		key.b = row.call.object;
-	if (row.place) {
-		const uint64_t words[] = {key.a, key.b, key.c, row.place};
+	if (row.place || row.waker_place) {
+		const uint64_t words[] = {key.a, key.b, key.c,
+					  (uint64_t)row.waker_place << 32 | row.place};
 
 		key = hash_key_of(words, sizeof(words));
 	}
@@ -164,6 +182,7 @@ static void add_last(struct blocked *blocked, uint32_t stream, int32_t waker)
 						  .waker = waker,
 						  .call = thread->call,
 						  .place = thread->place,
+						  .waker_place = thread->waker_place,
 						  .begin = thread->begin,
 						  .end = thread->end});
 	thread->use = TIME_NONE;
@@ -183,6 +202,8 @@ void blocked_add(struct blocked *blocked, const struct intervals *intervals, uin
 		sleep.call = interval->call;
 	if (use != TIME_LOST && ev && blocked->stacks.n)
 		sleep.place = blocked_place_of(blocked, sleep_stack(ev));
+	if (blocked->wakers && use != TIME_LOST && ev && blocked->stacks.n)
+		sleep.waker_place = waker_place_of(blocked, sleep_stack(ev));
 	add_last(blocked, stream, 0);
 	if (!blocked->wakers || use == TIME_LOST) {
 		add(blocked, sleep);
@@ -203,6 +224,7 @@ void blocked_add(struct blocked *blocked, const struct intervals *intervals, uin
 					  .use = use,
 					  .call = sleep.call,
 					  .place = sleep.place,
+					  .waker_place = sleep.waker_place,
 					  .begin = begin,
 					  .end = end};
 }
@@ -219,6 +241,11 @@ char *blocked_call(const struct blocked *blocked, const struct blocked_row *row)
 		return strdup("");
 	return sleep_call_text(&row->call, blocked->machines[row->stream],
 			       &blocked->source->owners[row->stream], row->begin, row->end, true);
+}
+
+const char *blocked_waker_place(const struct blocked *blocked, const struct blocked_row *row)
+{
+	return row->waker_place ? blocked->places[row->waker_place] : "";
 }
 
 const char *blocked_place(const struct blocked *blocked, const struct blocked_row *row)

@@ -3,7 +3,7 @@
  * blocked: the sleeps of each thread by reason, system call, descriptor or other object, and waker.
  *
  * In: the stays of thread_times.h during a walk (intervals.h), and if asked for, the file `stacks`;
- * out: rows, then also by the place in the program where the thread slept. Invariant: the rows of a
+ * out: rows, then also by the places in the program where the thread slept, and where it was woken. Invariant: the rows of a
  * thread add up to its life less its time on a CPU and waiting for one, in ns; the time in unknown
  * states has rows of its own. A thread has at most BLOCKED_ROWS rows with objects and wakers; the
  * rows of later combinations have neither, so that memory follows threads.
@@ -28,7 +28,8 @@ struct blocked_row {
 	enum time_use use; /* TIME_ASLEEP + reason, or TIME_LOST */
 	int32_t waker;	   /* tid, or one of those above */
 	struct sleep_call call;
-	uint32_t place;	    /* of blocked_place(); 0: not known */
+	uint32_t place;	      /* of blocked_place(); 0: not known */
+	uint32_t waker_place; /* of blocked_waker_place(); the same */
 	int64_t begin, end; /* of the first sleep, for the name of the descriptor */
 	struct time_stays stays;
 };
@@ -45,7 +46,7 @@ struct blocked {
 	struct stack_table stacks; /* empty without blocked_add_places() */
 	char **places;		   /* texts; the first is "" */
 	size_t nplaces;
-	uint32_t *place_of; /* of each line of `stacks` */
+	uint32_t *place_of, *waker_place_of; /* of each line of `stacks` */
 };
 
 /* Returns 0, or -ENOMEM after one message; blocked_fini() must follow in both cases. */
@@ -72,6 +73,9 @@ uint32_t blocked_place_of(const struct blocked *blocked, uint32_t stack);
 
 /* "take (pool.c:40) <- worker", "" if it is not known. Lives as long as `blocked`. */
 const char *blocked_place(const struct blocked *blocked, const struct blocked_row *row);
+
+/* The same of the waker; of an interrupt its innermost functions of the kernel. With `wakers`. */
+const char *blocked_waker_place(const struct blocked *blocked, const struct blocked_row *row);
 
 void blocked_fini(struct blocked *blocked);
 

@@ -70,6 +70,7 @@ static const char *take_line(struct stack_table *table, const char *at, const ch
 {
 	struct stack_line line = {0}, *added;
 	bool frames = true;
+	const char *waker;
 	ssize_t size = 0;
 
 	if (end - at > LINE_MAX_BYTES)
@@ -82,14 +83,18 @@ static const char *take_line(struct stack_table *table, const char *at, const ch
 		at++;
 		if (!take_number(&at, end, &line.first) || !line.first)
 			return "no number behind '='";
-		if (at < end && *at != STACK_FRAME_END)
+		if (at < end && *at != STACK_FRAME_END && *at != '\t')
 			return "no frames behind the number";
-		frames = at++ < end;
+		frames = at < end && *at == STACK_FRAME_END;
+		at += frames;
 	}
 	if (frames)
 		size = frames_size(at, end);
 	if (size < 0)
 		return "a frame is empty or has a byte that is not printable";
+	waker = at + size;
+	if (waker < end && (waker++, !take_number(&waker, end, &line.waker)))
+		return "no number of a stack behind the frames";
 	line.frames = line.first ? NULL : at;
 	line.size = line.first ? 0 : (uint32_t)size;
 	line.outer = line.first ? at : NULL;
@@ -165,6 +170,11 @@ static int resolve_lines(struct stack_table *table, const char *path)
 		if (wrong) {
 			log_error("%s/" STACK_FILE ": stack %u: %s", path, table->lines[i].number,
 				  wrong);
+			return -EBADMSG;
+		}
+		if (table->lines[i].waker && !stack_line_waker(table, &table->lines[i])) {
+			log_error("%s/" STACK_FILE ": stack %u: the stack of its waker is not there",
+				  path, table->lines[i].number);
 			return -EBADMSG;
 		}
 	}
@@ -249,6 +259,12 @@ struct stack_line *stack_table_find(const struct stack_table *table, uint32_t nu
 			high = middle;
 	}
 	return NULL;
+}
+
+const struct stack_line *stack_line_waker(const struct stack_table *table,
+					  const struct stack_line *line)
+{
+	return line && line->waker ? stack_table_find(table, line->waker) : NULL;
 }
 
 size_t stack_line_frame(const struct stack_line *line, size_t *at, const char **frame)
@@ -370,6 +386,39 @@ char *stack_line_place(const struct stack_line *line)
 	return (char *)text.data;
 }
 
+char *stack_line_waker_place(const struct stack_line *line)
+{
+	char *place = stack_line_place(line);
+
+	if (!place || *place)
+		return place;
+	free(place);
+	return stack_line_text(line, 2);
+}
+
+static void end_line(struct bytes *lines, const struct stack_line *line, uint32_t more)
+{
+	char number[16];
+	int len = snprintf(number, sizeof(number), "\t%u", line->waker + more);
+
+	if (line->waker)
+		bytes_put(lines, number, (size_t)len);
+	bytes_u8(lines, '\n');
+}
+
+/* Marks the stacks of the wakers of used lines. */
+static void use_wakers(const struct stack_table *table)
+{
+	for (size_t i = 0; i < table->n; i++) {
+		const struct stack_line *line = &table->lines[i];
+		struct stack_line *waker =
+			line->used && line->waker ? stack_table_find(table, line->waker) : NULL;
+
+		if (waker)
+			waker->used = true;
+	}
+}
+
 int stack_table_write(const struct stack_table *table, int out_fd, uint32_t more)
 {
 	struct hash written = {0}; /* numbers of lines with frames, by `first` */
@@ -377,6 +426,7 @@ int stack_table_write(const struct stack_table *table, int out_fd, uint32_t more
 	char number[32];
 	int err = 0;
 
+	use_wakers(table);
 	for (size_t i = 0; i < table->n; i++) {
 		const struct stack_line *line = &table->lines[i];
 		uint32_t *before;
@@ -388,9 +438,10 @@ int stack_table_write(const struct stack_table *table, int out_fd, uint32_t more
 			bytes_put(&lines, STACK_FILE_HEAD, sizeof(STACK_FILE_HEAD) - 1);
 		before = hash_at(&written, (struct hash_key){.a = line->first});
 		if (before && *before != HASH_NONE) {
-			len = snprintf(number, sizeof(number), "%u\t%c%u\n", line->number + more,
+			len = snprintf(number, sizeof(number), "%u\t%c%u", line->number + more,
 				       STACK_LINE_SAME, *before + more);
 			bytes_put(&lines, number, (size_t)len);
+			end_line(&lines, line, more);
 			continue;
 		}
 		lines.failed |= !before;
@@ -403,7 +454,7 @@ int stack_table_write(const struct stack_table *table, int out_fd, uint32_t more
 			bytes_u8(&lines, STACK_FRAME_END);
 			bytes_put(&lines, line->outer, line->outer_size);
 		}
-		bytes_u8(&lines, '\n');
+		end_line(&lines, line, more);
 	}
 	hash_free(&written);
 	if (lines.failed)

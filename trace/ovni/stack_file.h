@@ -10,8 +10,10 @@
  *   2	=1
  *   2	=1;clock_nanosleep@libc.so.6+0xcee3f;main@prog+0x1149@prog.c:12;...
  *   3	=2
+ *   4	=1	3
  *
- * Of two lines with one number the later one holds: the frames of user code are known later. A user
+ * A second tab and a number behind the frames: the stack of the waker that ended the sleep. Of two
+ * lines with one number the later one holds: the frames of user code are known later. A user
  * frame is NAME@FILE+ADDRESS[@SOURCE:LINE], or [FILE+ADDRESS]@BUILD-ID. Invariants: the file is
  * untrusted: frames are printable; "=" leads to a line with frames within STACK_SAME_MAX steps; a
  * last line without an end, of a killed recorder, does not count. Specification: event-mapping.md
@@ -42,6 +44,7 @@ struct stack_line {
 	uint32_t outer_size; /* bytes of the frames behind these */
 	const char *outer;   /* of user code */
 	uint32_t first;	     /* index of the line with the same frames that stands first: its own */
+	uint32_t waker;	     /* number of the stack of the waker that ended the sleep; 0: none */
 	bool used;	     /* by the part of the trace that is written */
 };
 
@@ -64,6 +67,10 @@ void stack_table_free(struct stack_table *table);
 /* The line of a number; NULL: it is not known. */
 struct stack_line *stack_table_find(const struct stack_table *table, uint32_t number);
 
+/* The stack of the waker that ended the sleep with this stack, or NULL. */
+const struct stack_line *stack_line_waker(const struct stack_table *table,
+					  const struct stack_line *line);
+
 /* The frame that begins at the offset *at, 0 at first, which then is that of the next one: its
  * length; 0: there is none. */
 size_t stack_line_frame(const struct stack_line *line, size_t *at, const char **frame);
@@ -83,7 +90,11 @@ char *stack_line_text(const struct stack_line *line, unsigned most);
  * free(); NULL without memory. */
 char *stack_line_place(const struct stack_line *line);
 
-/* Writes the used lines of a table into the trace `out_fd`, after those that are there, with `more`
+/* The same of the stack of a waker; without such a frame its innermost two functions of the kernel,
+ * as of an interrupt. */
+char *stack_line_waker_place(const struct stack_line *line);
+
+/* Writes the used lines of a table, with those of their wakers, into the trace `out_fd`, after those that are there, with `more`
  * added to their numbers. None used: no file is made. 0, or -errno after one message. */
 int stack_table_write(const struct stack_table *table, int out_fd, uint32_t more)
 	__attribute__((warn_unused_result));

@@ -133,6 +133,7 @@ struct options {
 	bool io;		    /* requests of I/O sleeps (--why=io) */
 	unsigned stack_parts;	    /* STACK_OF_*: what they have */
 	uint64_t stack_ns;	    /* stacks of sleeps of this length or longer; 0: none */
+	bool wakers;		    /* and those of their wakers */
 	bool priorities;	    /* --why=prio */
 	struct counters counters;   /* --counters */
 	unsigned wakeup_tracepoint; /* --wakeup-clock: 0 scheduler, 1 tracepoint */

@@ -114,6 +114,7 @@ static int set_constants(struct bpf_load *bpf, const struct options *options)
 		.irq = bpf->irq,
 		.io = bpf->io,
 		.stack_parts = bpf->stack_parts,
+		.wakers = bpf->wakers,
 		.hidden_pid = options->self ? 0 : (__u32)getpid(),
 		.pid_namespace = pid_namespace(),
 		.max_rate = options->max_rate,
@@ -270,6 +271,8 @@ static int size_maps(struct bpf_load *bpf, const struct options *options, size_t
 		if (err)
 			return explain_load(err);
 	}
+	if (!bpf->wakers && bpf_map__set_autocreate(skeleton->maps.waker_stacks, false))
+		return explain_load(-errno);
 	for (size_t i = 0; !(bpf->stack_parts & STACK_OF_USER) && i < 2; i++) {
 		err = bpf_map__set_autocreate(of_user_stacks[i], false);
 		if (err)

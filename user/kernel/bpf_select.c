@@ -25,6 +25,7 @@ enum group {
 	GROUP_IO,	/* --why=io */
 	GROUP_PRIORITY, /* --why=prio */
 	GROUP_WAKE,
+	GROUP_WAKERS, /* --why=wakers: after the program that notes the waker */
 	GROUP_SWITCH,
 	GROUP_PROBE,
 	GROUP_RUN
@@ -100,6 +101,7 @@ static const struct program_row {
 	{"sched_wakeup_new", "sched_wakeup_new", IN_FULL, GROUP_WAKE, true, KIND(WAKE)},
 	{"sched_waking", "sched_waking", IN_FULL, GROUP_WAKE, true, KIND(WAKE)},
 	{"sched_wakeup", "sched_wakeup", IN_FULL, GROUP_WAKE, true, KIND(WAKE)},
+	{"stack_waking", "sched_waking", IN_FULL, GROUP_WAKERS, true, KIND(WAKE)},
 	{"summary_wakeup_new", "sched_wakeup_new", IN_SUMMARY, GROUP_WAKE, true, KIND(WAKE)},
 	{"summary_wakeup", "sched_wakeup", IN_SUMMARY, GROUP_WAKE, true, KIND(WAKE)},
 #define SWITCH(name, modes)                                                                        \
@@ -292,6 +294,7 @@ static int choose_probes(struct bpf_load *bpf, const struct btf *btf)
 static int choose_stacks(struct bpf_load *bpf, const struct options *options, const struct btf *btf)
 {
 	bpf->stack_parts = bpf->stack_ns ? options->stack_parts : 0;
+	bpf->wakers = bpf->stack_ns && options->wakers;
 	if (!(bpf->stack_parts & STACK_OF_USER) || task_work_function(btf))
 		return 0;
 	log_error("--why=stack=%s: stacks of user code need Linux 6.18 or newer "
@@ -377,6 +380,8 @@ static bool needed(const struct bpf_load *bpf, const struct program_row *row,
 		return bpf->priority_words &&
 		       (!strcmp(row->tracepoint, "local_timer_exit") ||
 			tracepoint_arguments(btf, "local_timer_exit") < 0);
+	if (row->group == GROUP_WAKERS)
+		return bpf->wakers;
 	if (row->group == GROUP_COUNTERS)
 		return options->counters.n > 0;
 	if (row->group == GROUP_WAKE && bpf->lazy_summary)

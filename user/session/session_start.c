@@ -144,7 +144,7 @@ enum status recorder_prepare(struct recorder *r)
 	if (bpf_load_open(&r->bpf, o, &r->topology, r->rings, o->pids, o->npids, r->probes.attach,
 			  r->probes.sites.count))
 		return STATUS_FAILED;
-	if (r->bpf.stack_parts & STACK_OF_KERNEL)
+	if (r->bpf.stack_parts & STACK_OF_KERNEL || r->bpf.wakers)
 		read_symbols(r);
 	if (r->bpf.irq)
 		r->irq_names = irq_names_read("/proc");
@@ -195,6 +195,8 @@ int recorder_print_plan(const struct recorder *r)
 							     : "kernel and user stacks are",
 		       (double)r->bpf.stack_ns / 1e6,
 		       r->symbols || r->bpf.stack_parts == STACK_OF_USER ? "" : ", without names");
+	if (r->bpf.wakers)
+		printf("and of their wakers\n");
 	printf("interrupts are recorded as wakers: %s\n", r->bpf.interrupts_unknown ? "no" : "yes");
 	printf("the programs are loaded; nothing is recorded (--dry-run)\n");
 	return flush_stdout();
@@ -345,6 +347,7 @@ static int open_sink(struct recorder *r)
 		.counters = r->bpf.perf_events ? &o->counters : NULL,
 		.perf_events = r->bpf.perf_events,
 		.stack_ns = r->bpf.stack_ns,
+		.wakers = r->bpf.wakers,
 		.symbols = r->symbols,
 		.user_stacks = r->user_stacks,
 		.throttled_partly = r->bpf.throttled_partly,

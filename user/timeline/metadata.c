@@ -445,6 +445,8 @@ static void put_stacks(struct json *session, const struct session *s)
 	json_put_bool(stacks, "names", s->info->symbols != NULL);
 	if (s->info->user_stacks)
 		json_put_bool(stacks, "user", true);
+	if (s->info->wakers)
+		json_put_bool(stacks, "wakers", true);
 	if (!s->closed || !s->stacks)
 		return;
 	if (s->info->user_stacks) {
@@ -452,6 +454,8 @@ static void put_stacks(struct json *session, const struct session *s)
 		json_put_u64(stacks, "user_unknown", unknown);
 	}
 	json_put_u64(stacks, "sleeps", s->counts.stacks);
+	if (s->info->wakers)
+		json_put_u64(stacks, "woken", sleep_stacks_wakers(s->stacks));
 	json_put_u64(stacks, "different", sleep_stacks_different(s->stacks));
 	if (s->info->stacks_left_out != SESSION_UNKNOWN)
 		json_put_u64(stacks, "left_out", s->info->stacks_left_out);

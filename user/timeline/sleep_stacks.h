@@ -28,8 +28,11 @@ struct sleep_stacks *sleep_stacks_new(const struct kernel_symbols *symbols,
 				      struct user_stacks *user);
 void sleep_stacks_free(struct sleep_stacks *stacks); /* NULL is fine */
 
-/* The number of this stack, from 1. 0: it is empty, there is no memory, or the file is full. */
-uint32_t sleep_stacks_number(struct sleep_stacks *stacks, const struct record_stack *record);
+/* The number of this stack, from 1; with the number of the stack of the waker that ended the sleep
+ * (0: none), which another number may share. 0: it is empty, there is no memory, or the file is
+ * full. */
+uint32_t sleep_stacks_number(struct sleep_stacks *stacks, const struct record_stack *record,
+			     uint32_t waker);
 
 /* At the end: waits until the frames of user code of the last stacks are known. */
 void sleep_stacks_settle(struct sleep_stacks *stacks);
@@ -40,7 +43,11 @@ char *sleep_stacks_take_lines(struct sleep_stacks *stacks, size_t *size);
 /* How many there are. */
 uint32_t sleep_stacks_different(const struct sleep_stacks *stacks);
 
-/* Sleeps whose frames of user code were asked for; *unknown: those of which they are not known. */
+/* Sleeps that have the stack of their waker. */
+uint64_t sleep_stacks_wakers(const struct sleep_stacks *stacks);
+
+/* Sleeps, and wakers, whose frames of user code were asked for; *unknown: those of which they are not
+ * known. */
 uint64_t sleep_stacks_user(const struct sleep_stacks *stacks, uint64_t *unknown);
 
 #endif

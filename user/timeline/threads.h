@@ -88,6 +88,7 @@ struct task {
 	uint16_t priority, allowed; /* as last recorded, values of marks; 0: not known; */
 	uint16_t priority_shown, allowed_shown; /* and in the stream */
 	uint32_t sleep_stack; /* number of the stack of the sleep that ends; 0: none */
+	uint32_t waker_stack; /* the same of its waker, until the record of its own stack */
 	uint64_t irq_ns;      /* taken by interrupts from its run, until the OHr or OHe after it */
 	struct io_request io; /* that ended its sleep, until the OHr after it; device 0: none */
 

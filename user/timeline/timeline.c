@@ -370,8 +370,15 @@ static void handle_stack(struct timeline *tl, const struct record_stack *r)
 {
 	struct task *task = threads_task(tl->threads, r->head.id);
 
-	if (task && task->id && tl->threads->sleep_stacks)
-		task->sleep_stack = sleep_stacks_number(tl->threads->sleep_stacks, r);
+	if (!task || !task->id || !tl->threads->sleep_stacks)
+		return;
+	if (r->head.flags & STACK_WAKER) {
+		task->waker_stack = sleep_stacks_number(tl->threads->sleep_stacks, r, 0);
+		return;
+	}
+	task->sleep_stack =
+		sleep_stacks_number(tl->threads->sleep_stacks, r, task->waker_stack);
+	task->waker_stack = 0;
 }
 
 /* The request that ended the sleep of a task, which is over with the next switch. */

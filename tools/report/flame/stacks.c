@@ -7,7 +7,9 @@
  * One line for each thread and stack, the outermost function first, in us. Sleeps without a stack,
  * which are shorter than the limit of --why=stack or above its rate, have the frame [no stack]: so
  * the times of a thread add up to its time asleep, as report why has it, and to that of sleeps with
- * a stack that began before the recording. The tree is that of report flame.
+ * a stack that began before the recording. With the stacks of wakers (--why=stack,wakers), that of
+ * the waker stands above the sleep, behind the frame [woken by], its innermost function first. The
+ * tree is that of report flame.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,6 +23,7 @@
 
 #define NO_STACK "[no stack]"
 #define UNKNOWN	 "[not known]" /* the file does not have the number */
+#define WAKER	 "[woken by]"
 
 struct walk {
 	struct report *report;
@@ -60,6 +63,28 @@ static int64_t name_of(struct walk *w, const char *text, size_t len, bool user)
 	return number;
 }
 
+/* The frame of a name below `frame`, or -ENOMEM. */
+static int64_t add_frame(struct walk *w, int64_t frame, const char *text, size_t len, bool user)
+{
+	int64_t name = name_of(w, text, len, user);
+
+	return name < 0 ? name : flame_frame_below(&w->flame, (uint32_t)frame, (uint32_t)name);
+}
+
+/* The frames of a waker above those of the sleep, which it ended: the innermost first. */
+static int64_t add_waker(struct walk *w, int64_t frame, const struct stack_line *line)
+{
+	size_t at = 0, len;
+	const char *text;
+
+	if (line)
+		frame = add_frame(w, frame, WAKER, strlen(WAKER), false);
+	while (line && frame >= 0 && (len = stack_line_frame(line, &at, &text)))
+		frame = add_frame(w, frame, text, stack_frame_name(text, len),
+				  stack_frame_is_user(text, len));
+	return frame;
+}
+
 /* The frame of a stack below `frame`, or -ENOMEM. */
 static int64_t add_stack(struct walk *w, int64_t frame, const struct stack_line *line)
 {
@@ -81,14 +106,12 @@ static int64_t add_stack(struct walk *w, int64_t frame, const struct stack_line 
 	}
 	while (n-- > 0 && frame >= 0) { /* from the outermost one on */
 		const struct part *part = &parts[n];
-		int64_t name = name_of(w, part->text, stack_frame_name(part->text, part->len),
-				       stack_frame_is_user(part->text, part->len));
 
-		frame = name < 0 ? name
-				 : flame_frame_below(&w->flame, (uint32_t)frame, (uint32_t)name);
+		frame = add_frame(w, frame, part->text, stack_frame_name(part->text, part->len),
+				  stack_frame_is_user(part->text, part->len));
 	}
 	free(parts);
-	return frame;
+	return frame < 0 ? frame : add_waker(w, frame, stack_line_waker(&w->stacks, line));
 }
 
 /* The frame of the sleep that the present event ends, or -ENOMEM. */
@@ -96,13 +119,12 @@ static int64_t frame_of(struct walk *w, uint32_t base)
 {
 	uint32_t number = w->ev ? sleep_stack(w->ev) : 0, *at;
 	struct stack_line *line = number ? stack_table_find(&w->stacks, number) : NULL;
-	int64_t name, frame;
+	int64_t frame;
 
 	if (!line) {
 		const char *text = number ? UNKNOWN : NO_STACK;
 
-		name = name_of(w, text, strlen(text), false);
-		return name < 0 ? name : flame_frame_below(&w->flame, base, (uint32_t)name);
+		return add_frame(w, base, text, strlen(text), false);
 	}
 	at = hash_at(&w->leaf_of, (struct hash_key){.a = base, .b = number});
 	if (!at)
