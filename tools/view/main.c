@@ -13,12 +13,14 @@
 #include <string.h>
 
 #include "tools/lib/wall_clock.h"
+#include "tools/view/anonymous.h"
 #include "tools/view/collect.h"
 #include "tools/view/findings_walk.h"
 #include "tools/view/put_overview.h"
 #include "trace/base/cli.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
+#include "trace/catalog/priorities.h"
 
 #define DEFAULT_TRACE "ovni" /* of ovni-bpf without -o */
 #define LEVEL_FAST    1	     /* of deflate: keeps up with the walk */
@@ -26,7 +28,7 @@
 
 struct options {
 	const char *path, *output;
-	bool small, findings, quiet;
+	bool small, findings, anonymous, quiet;
 	uint64_t limit;
 	struct filter filter;
 };
@@ -48,6 +50,9 @@ static const struct cli_option cli_options[] = {
 	{"loom", 0, "LOOM", filter_add_loom, TO(filter), "only this loom"},
 	{"no-findings", 0, NULL, cli_clear, TO(findings),
 	 "leave out the overview and the findings of ovni-report, which takes less time"},
+	{"anonymous", 0, NULL, cli_flag, TO(anonymous),
+	 "leave out the names of programs, threads, functions, machines and files, for a page that "
+	 "is passed on"},
 	{"small", 0, NULL, cli_flag, TO(small), "pack better, which takes longer"},
 	{"quiet", 'q', NULL, cli_flag, TO(quiet), "print only warnings and errors"},
 	{"limit", 0, "SIZE", cli_size, TO(limit), "end the detail at this size of the page [150M]"},
@@ -99,8 +104,10 @@ static void put_label(const struct described *d, size_t stream, struct json *thr
 {
 	struct json *meta = trace_metadata(&d->source->trace, stream);
 	const char *label = json_string(json_get(meta, "accel.label"));
+	char number[32];
 
-	put_name(thread, "name", label);
+	snprintf(number, sizeof(number), "part %zu", stream + 1);
+	put_name(thread, "name", label && d->options->anonymous ? number : label);
 	if (label)
 		json_put_bool(thread, "accelerator", true);
 	json_free(meta);
@@ -156,6 +163,12 @@ static void put_functions(const struct described *d, struct json *root)
 		char *label, *title;
 
 		function_names(d->source, &d->collect->functions.list[i], &label, &title);
+		if (d->options->anonymous && d->collect->functions.list[i].type >= 0) {
+			free(label);
+			free(title);
+			label = xasprintf("function %zu", i + 1);
+			title = NULL;
+		}
 		put_name(function, "label", label);
 		put_name(function, "title", title);
 		free(label);
@@ -218,7 +231,8 @@ static void put_session(const struct described *d, struct json *root)
 	const struct json *session = json_get(d->overview.session, "bpf.session");
 	char reasons[WHOLE_TEXT];
 
-	put_name(root, "kernel", json_string(json_key(session, "kernel")));
+	if (!d->options->anonymous)
+		put_name(root, "kernel", json_string(json_key(session, "kernel")));
 	json_put_u64(root, "lost", d->source->whole.lost + d->source->whole.records);
 	put_name(root, "incomplete", whole_text(&d->source->whole, reasons));
 	json_put_u64(root, "repairs", d->overview.repairs);
@@ -246,6 +260,15 @@ static bool key_number(const char *key, int64_t *value)
 	errno = 0;
 	*value = strtoll(key, &end, 10);
 	return end != key && !*end && !errno;
+}
+
+/* Marks without names of a program: of ovni-bpf --why=prio. */
+static bool neutral_mark(int32_t type, const struct json *mark)
+{
+	const char *title = json_string(json_key(mark, "title"));
+
+	return title && ((type == MARK_PRIORITY && !strcmp(title, MARK_PRIORITY_TITLE)) ||
+			 (type == MARK_ALLOWED_CPUS && !strcmp(title, MARK_ALLOWED_CPUS_TITLE)));
 }
 
 /* One type of marks, from the metadata of one stream; `seen` has the labels of those before. */
@@ -277,12 +300,12 @@ static int put_mark(struct json *node, int32_t type, const struct json *mark, st
 }
 
 /* The name of a hardware counter of nOS-V, once. */
-static int put_counter(struct json *list, int32_t type, const struct json *counters,
+static int put_counter(const struct described *d, struct json *list, int32_t type, const struct json *counters,
 		       struct hash *seen)
 {
 	struct json *node;
 	const char *name;
-	char key[16];
+	char key[24];
 	uint32_t *at;
 
 	snprintf(key, sizeof(key), "%d", type - COUNTER_TYPE);
@@ -297,7 +320,8 @@ static int put_counter(struct json *list, int32_t type, const struct json *count
 	*at = 0;
 	node = json_put_object(list, NULL);
 	json_put_int(node, "type", type);
-	put_name(node, "title", name);
+	snprintf(key, sizeof(key), "counter %d", type - COUNTER_TYPE);
+	put_name(node, "title", d->options->anonymous ? key : name);
 	json_put_array(node, "labels");
 	return 0;
 }
@@ -323,12 +347,14 @@ static int put_marks(const struct described *d, struct json *root)
 
 			snprintf(key, sizeof(key), "%d", c->types[k]);
 			mark = json_key(marks, key);
+			if (d->options->anonymous && !neutral_mark(c->types[k], mark))
+				mark = NULL; /* the page shows the type */
 			if (mark) {
 				node = json_put_object(list, NULL);
 				json_put_int(node, "type", c->types[k]);
 				err = put_mark(node, c->types[k], mark, &seen);
 			} else if (c->types[k] >= COUNTER_TYPE) {
-				err = put_counter(list, c->types[k], counters, &seen);
+				err = put_counter(d, list, c->types[k], counters, &seen);
 			}
 			if (err)
 				log_no_memory("for the marks of the page");
@@ -344,7 +370,7 @@ static int describe(struct described *d, struct page_file *page)
 {
 	struct collect *c = d->collect;
 	struct json *root = json_new_object();
-	char *name = trace_name(d->options->path), *text = NULL;
+	char *name = d->options->anonymous ? strdup("trace") : trace_name(d->options->path), *text = NULL;
 	int64_t end = clock_distance(c->origin, c->end);
 	int64_t first = c->first == INT64_MIN ? 0 : clock_distance(c->origin, c->first);
 	int64_t last = c->last == INT64_MAX ? end : clock_distance(c->origin, c->last);
@@ -374,7 +400,7 @@ static int describe(struct described *d, struct page_file *page)
 	if (err)
 		goto out;
 	if (d->options->findings) {
-		err = put_overview(root, &d->overview, &c->actors);
+		err = put_overview(root, &d->overview, &c->actors, d->options->anonymous);
 		if (err)
 			goto lack;
 	}
@@ -411,7 +437,8 @@ static int make_page(struct options *options, struct source *source, int *status
 				      .overview = {.source = source,
 						   .names = &collect.actors.names,
 						   .filter = &options->filter,
-						   .path = options->path}};
+						   .path = options->anonymous ? DEFAULT_TRACE
+									      : options->path}};
 	char *output = options->output ? strdup(options->output)
 				       : path_with_suffix(options->path, ".html");
 	bool active;
@@ -425,6 +452,8 @@ static int make_page(struct options *options, struct source *source, int *status
 	err = filter_start(&options->filter, source, &active);
 	if (err)
 		goto out;
+	if (options->anonymous)
+		anonymous_calls(source);
 	if (options->findings)
 		findings_walk_begin(&described.walk, source, &described.overview.findings,
 				    options->filter.first, options->filter.last);
@@ -435,6 +464,11 @@ static int make_page(struct options *options, struct source *source, int *status
 		goto out;
 	if (options->findings) {
 		err = findings_walk_end(&described.walk, &spans);
+		if (err)
+			goto out;
+	}
+	if (options->anonymous) {
+		err = anonymous_names(source, &collect, &described.overview.findings);
 		if (err)
 			goto out;
 	}

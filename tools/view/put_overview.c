@@ -79,7 +79,7 @@ static int put_threads(struct json *list, const struct overview *o)
 	return order ? 0 : -ENOMEM;
 }
 
-int put_overview(struct json *root, const struct overview *o, struct actors *actors)
+int put_overview(struct json *root, const struct overview *o, struct actors *actors, bool anonymous)
 {
 	const struct findings *f = &o->findings;
 	struct json *node = json_put_object(root, "overview"), *list;
@@ -88,7 +88,7 @@ int put_overview(struct json *root, const struct overview *o, struct actors *act
 
 	if (err)
 		goto out;
-	json_put_string(node, "command", text_shown(command));
+	json_put_string(node, "command", anonymous ? "" : text_shown(command));
 	json_put_string(node, "notes", text_shown(notes));
 	json_put_string(node, "efficiency", o->efficiency);
 	json_put_int(node, "duration", o->duration);

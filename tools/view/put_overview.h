@@ -13,7 +13,8 @@
 #include "tools/view/actors.h"
 
 /* Returns 0, or -ENOMEM without a message. */
-int put_overview(struct json *root, const struct overview *overview, struct actors *actors)
+int put_overview(struct json *root, const struct overview *overview, struct actors *actors,
+		 bool anonymous)
 	__attribute__((warn_unused_result));
 
 #endif

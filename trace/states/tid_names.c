@@ -65,10 +65,16 @@ int tid_names_init(struct tid_names *names, const struct state_walk *walk)
 	return 0;
 }
 
-void tid_names_fini(struct tid_names *names)
+void tid_names_forget(struct tid_names *names)
 {
 	for (size_t i = 0; i < names->n; i++)
 		free(names->names[i].name);
+	names->n = 0;
+}
+
+void tid_names_fini(struct tid_names *names)
+{
+	tid_names_forget(names);
 	free(names->names);
 	memset(names, 0, sizeof(*names));
 }

@@ -21,6 +21,8 @@ struct tid_names {
 int tid_names_init(struct tid_names *names, const struct state_walk *walk)
 	__attribute__((warn_unused_result));
 void tid_names_fini(struct tid_names *names);
+/* Forgets the names of threads without a stream. */
+void tid_names_forget(struct tid_names *names);
 
 /* The name alone of a tid as an event of `stream` means it, as the trace has it; NULL: none. Until
  * tid_names_fini(). */
