@@ -412,6 +412,13 @@ def look_at_values(browser):
     check("values differ by colour", len({look.pixel(t, row, 15) for t in (1900, 2950, 3500)}) == 3)
     check("no value after the end", look.pixel(3500, row, 15) == COLOURS["paper"], look.pixel(3500, row, 15))
     look.picture("loom")
+    # a counter that is 0 throughout is a line at the bottom; a constant one is a block
+    look = Look(browser, "zero")
+    for key, drawn in (("t1", False), ("t2", True)):
+        colours = [look.pixel(7500000, key, down) for down in (11, 14, 17)]
+        check("a counter that is %s" % ("constant" if drawn else "0 throughout"), (COLOURS["paper"] not in colours) == drawn
+              and (colours == [COLOURS["paper"]] * 3) != drawn, key, colours)
+        check("is a line, too", look.pixel(7500000, key, 18) != COLOURS["paper"])
     check("no errors", not (errors := browser.errors()), errors)
 
 
@@ -615,6 +622,40 @@ def look_at_rows(browser):
         state = look.state()
         check("the wheel over the " + canvas, state["t1"] - state["t0"] < before["t1"] - before["t0"] and
               abs(browser.run("return view.timeAt(700)") - at) < end / 500, state)
+    browser.run("view.show(0, view.end)")
+    look.settle()
+    # z: the wheel scrolls, Shift and wheel zooms; as often again: as before
+    shift = lambda down: browser.call("POST", "/actions", {"actions": [{"type": "key", "id": "keys", "actions": [
+        {"type": "keyDown" if down else "keyUp", "value": "\ue008"}]}]})
+    for swapped in True, False:
+        browser.keys("z")
+        check("z says what the wheel does", ("The wheel scrolls" in look.panel()) == swapped and "Shift" in look.panel(), look.panel())
+        for held in False, True:
+            browser.run("view.show(0, view.end)")
+            look.settle()
+            if held:
+                shift(True)
+            x, y = browser.run("const b = view.bars.getBoundingClientRect(); return [b.left + 700, b.top + 60]")
+            browser.wheel(int(x), int(y), -240)
+            look.settle()
+            if held:
+                shift(False)
+            zoomed = look.state()["t1"] - look.state()["t0"] < end / 1.1
+            check("the wheel zooms", zoomed == (swapped == held), swapped, held, look.state())
+    # the frame of the overview: its edges, and its middle
+    overview = lambda t: (int(LEFT + t / end * browser.run("return view.width")),
+                          int(browser.run("return document.getElementById('overview').getBoundingClientRect().top")) + 25)
+    part = lambda: [look.state()[key] / end for key in ("t0", "t1")]
+    same = lambda a, b: all(abs(x - y) < 0.005 for x, y in zip(a, b))
+    browser.run("view.show(view.end * 0.2, view.end * 0.4)")
+    for begin, to, want in ((0.4, 0.7, (0.2, 0.7)), (0.2, 0.5, (0.5, 0.7)), (0.5, 0.9, (0.7, 0.9)), (0.8, 0.4, (0.3, 0.5)), (0.3, 0.1, (0.1, 0.5))):
+        browser.pointer(("move", *overview(begin * end)), ("down",), ("move", *overview(to * end)), ("up",))
+        look.settle()
+        check("a drag in the overview from %s to %s" % (begin, to), same(part(), want), part(), want)
+    browser.run("view.show(view.end * 0.5, view.end * 0.502)")
+    browser.pointer(("move", *overview(0.5 * end)), ("down",), ("move", *overview(0.3 * end)), ("up",))
+    look.settle()
+    check("a narrow frame is moved alone", same(part(), (0.299, 0.301)), part())
     browser.run("view.show(0, view.end)")
     look.settle()
     # a wait of a woken thread: who woke it, who ran instead; of a preempted one: who took the CPU; a sleep: who ended it

@@ -79,6 +79,11 @@ thread n 1 2 bpf.name="owner" ovni.mark={"89":{"title":"Allowed\u0020CPUs","chan
 7000000 OHe
 END
 printf 'ovni-bpf stacks 1\n7\tfutex_wait+0x1;do_futex+0x2\n' >details/stacks
+# Counters of nOS-V: 0 throughout, and always 7.
+for tid in 1 2; do
+	printf '%s\n' "thread n 1 $tid ovni.require={\"ovni\":\"1.1.0\",\"nosv\":\"2.6.0\"} nosv.hwc={\"0\":{\"name\":\"misses\"}} nosv.can_breakdown=false" \
+		"0 OHx i32:$tid i32:-1 u64:0" "1000 VWC+ i64:$((tid == 2 ? 7 : 0))" "5000000 VWC+ i64:$((tid == 2 ? 7 : 0))" "10000000 OHe"
+done | make_trace zero
 # One run of 2 us in an hour.
 make_trace hour <<'END'
 thread n 1 1 bpf.name="short"
@@ -227,7 +232,7 @@ done | make_trace wide
 	echo "2000 OHe"
 	printf '%s\n' "thread n 1 2" "0 OHx i32:1 i32:-1 u64:0" "2000 OHe"
 } | make_trace deep
-for name in small hour turns costly wide deep path random{1..6}; do
+for name in small zero hour turns costly wide deep path random{1..6}; do
 	status=0
 	"$B/bin/ovni-view" "$name" 2>said || status=$?
 	[ $status = 0 ] || [ $status = 3 ] || { cat said; exit 1; }

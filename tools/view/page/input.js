@@ -1,5 +1,6 @@
 /* input: pointer and keys, from events of the browser to calls of the view. */
-const KEYS = [['wheel, W S', 'zoom around the pointer; Shift and wheel, or over the names: scroll'],
+const KEYS = [['wheel, W S', 'zoom around the pointer; Shift and wheel, or over the names: scroll; z swaps the wheels with and without Shift'],
+	['drag in the overview', 'move the frame, or one of its edges'],
 	['drag, A D, ← →', 'move; ← → with a run selected: its previous and next run'],
 	['↑ ↓, Enter', 'previous and next row; what is in its middle'],
 	['Shift and drag, drag on the axis', 'measure: time by state of each thread'],
@@ -38,14 +39,14 @@ function listen(view) {
 	for (const canvas of [bars, axisCanvas, overview])
 		canvas.addEventListener('wheel', (event) => {
 			const { x } = place(event, canvas);
-			if (canvas === bars && (event.shiftKey || x < LEFT))
+			if (canvas === bars && (x < LEFT || !event.ctrlKey && event.shiftKey !== !!view.wheelScrolls))
 				return;
 			event.preventDefault();
 			tell(event);
-			if (Math.abs(event.deltaX) > Math.abs(event.deltaY))
+			if (!event.shiftKey && Math.abs(event.deltaX) > Math.abs(event.deltaY))
 				view.pan(event.deltaX / view.width);
 			else
-				view.zoom(Math.pow(1.0015, Math.max(-400, Math.min(400, event.deltaY))),
+				view.zoom(Math.pow(1.0015, Math.max(-400, Math.min(400, event.deltaY || event.deltaX))),
 					canvas === overview ? LEFT + ((x - LEFT) / view.width * view.end - view.t0) * view.scale : x);
 		}, { passive: false });
 	bars.addEventListener('pointerleave', (event) => tell(event));
@@ -103,15 +104,25 @@ function listen(view) {
 			view.measure(from, to);
 		from = undefined;
 	});
-	const centre = (event) => {
+	let fixed; /* the edge of the frame in the overview across the dragged one */
+	const across = (event) => { /* of a frame that is wide enough to have a middle */
+		const x = place(event, overview).x - LEFT, scale = view.width / view.end, near = (t) => Math.abs(t * scale - x) < 5;
+		return (view.t1 - view.t0) * scale < 15 ? undefined : near(view.t0) ? view.t1 : near(view.t1) ? view.t0 : undefined;
+	};
+	const frame = (event) => {
 		const t = (place(event, overview).x - LEFT) / view.width * view.end, half = (view.t1 - view.t0) / 2;
-		view.show(t - half, t + half);
+		view.show(...fixed === undefined ? [t - half, t + half] : [Math.min(t, fixed), Math.max(t, fixed)]);
 	};
 	overview.addEventListener('pointerdown', (event) => {
 		overview.setPointerCapture(event.pointerId);
-		centre(event);
+		fixed = across(event);
+		frame(event);
 	});
-	overview.addEventListener('pointermove', (event) => event.buttons && centre(event));
+	overview.addEventListener('pointermove', (event) => {
+		overview.style.cursor = (event.buttons ? fixed : across(event)) === undefined ? '' : 'ew-resize';
+		if (event.buttons)
+			frame(event);
+	});
 	main.addEventListener('scroll', () => view.redraw());
 	new ResizeObserver(() => document.documentElement.classList.contains('print') || view.resize()).observe(main);
 	addEventListener('beforeprint', () => view.print(true));
@@ -150,7 +161,10 @@ function hold(view, key) {
 	const step = (share) => {
 		if (!view.held.has(key))
 			return;
-		move(view, key, share);
+		if (key === 'w' || key === 's')
+			view.zoom(key === 'w' ? 1 - share : 1 + share, view.pointer.x);
+		else
+			view.pan(key === 'a' ? -share : share);
 		requestAnimationFrame(() => step(0.03));
 	};
 	if (view.held.has(key))
@@ -159,17 +173,23 @@ function hold(view, key) {
 	step(0.12);
 }
 
-function move(view, key, share) {
-	if (key === 'w' || key === 's')
-		view.zoom(key === 'w' ? 1 - share : 1 + share, view.pointer.x);
-	else
-		view.pan(key === 'a' ? -share : share);
-}
-
 /* Keys of one action. */
 const ACTIONS = new Map([['ArrowUp', (view) => view.stepRow(-1)], ['ArrowDown', (view) => view.stepRow(1)], ['i', (view) => view.findings.toggle()], ['c', (view) => view.showPath()],
 	['v', (view) => view.panel.measure(Math.max(0, Math.round(view.t0)), Math.min(view.end, Math.round(view.t1)))],
 	['/', () => document.getElementById('search').focus()],
+	['r', (view) => {
+		view.order = (view.order + 1) % 3;
+		view.buildRows();
+	}],
+	['l', (view) => {
+		document.getElementById('legend').toggleAttribute('hidden');
+		view.resize();
+	}],
+	['z', (view) => {
+		view.wheelScrolls = !view.wheelScrolls;
+		view.panel.clear(element('p', view.wheelScrolls ? 'The wheel scrolls, Shift and wheel zoom.' : 'The wheel zooms, Shift and wheel scroll.'));
+	}],
+	...[['ArrowLeft', 'O', -0.1], ['ArrowRight', 'o', 0.1]].map(([key, to, by]) => [key, (view) => view.chosen ? view.follow(to) : view.pan(by)]),
 	...[...'wasdWASD'].map((key) => [key, (view) => hold(view, key.toLowerCase())]),
 	...[...'btoO'].map((key) => [key, (view) => view.follow(key)]), ...[...'123456789'].map((key, i) => [key, (view) => view.findings.jump(i)])]);
 
@@ -181,21 +201,6 @@ function press(view, key) {
 		return true;
 	}
 	switch (key) {
-	case 'r':
-		view.order = (view.order + 1) % 3;
-		view.buildRows();
-		return true;
-	case 'l':
-		document.getElementById('legend').toggleAttribute('hidden');
-		view.resize();
-		return true;
-	case 'ArrowLeft':
-	case 'ArrowRight':
-		if (view.chosen)
-			view.follow(key === 'ArrowLeft' ? 'O' : 'o');
-		else
-			view.pan(key === 'ArrowLeft' ? -0.1 : 0.1);
-		return true;
 	case 'Enter':
 		if (row)
 			view.choose(view.at(LEFT + view.width / 2, row.y - view.main.scrollTop + ROW / 2));
