@@ -36,6 +36,7 @@
 #include "emu/track.h"
 #include "trace/base/array.h"
 #include "trace/base/hash.h"
+#include "trace/base/id_pages.h"
 #include "trace/base/log.h"
 #include "trace/base/off_cpu.h"
 #include "trace/base/text.h"
@@ -120,6 +121,7 @@ static const struct channel_page channels[] = {
 };
 
 #define TID_MAX	       (1 << 22) /* the maximum of Linux */
+#define KNOWN_PAGE     512	 /* threads of a page */
 #define THREAD_ID_NONE UINT32_MAX
 
 struct known_thread { /* a thread in payloads */
@@ -158,7 +160,8 @@ struct bpf {
 	bool *richer;		    /* by stream: it has the richer payloads */
 	struct known_thread *known; /* in the order of their first use */
 	size_t nknown;
-	struct hash known_at; /* by loom and tid: two looms may have the same tid */
+	/* by loom and tid, two looms may have the same tid: a page of index + 1, 0 for none */
+	struct id_pages known_at;
 	struct thread_name *names;
 	size_t nnames;
 	struct hash name_at;	    /* of names, by loom and tid */
@@ -333,16 +336,21 @@ static struct hash_key key_of(const struct emulator *emu, const struct loom *loo
 static int number_thread(struct emulator *emu, struct bpf *bpf, const struct loom *loom,
 			 int32_t tid, uint32_t *number)
 {
+	size_t id = (size_t)(loom - emu->sys.looms) * (TID_MAX + 1ul) + (size_t)tid;
 	struct known_thread *known;
 	uint32_t *at;
 
 	*number = THREAD_ID_NONE;
 	if (tid <= 0 || tid > TID_MAX)
 		return 0;
-	at = hash_at(&bpf->known_at, key_of(emu, loom, tid));
-	if (!at)
-		goto nomem;
-	if (*at == HASH_NONE) {
+	at = id_page(&bpf->known_at, id / KNOWN_PAGE);
+	if (__builtin_expect(!at, 0)) {
+		at = id_page_make(&bpf->known_at, id / KNOWN_PAGE, KNOWN_PAGE * sizeof(*at));
+		if (!at)
+			goto nomem;
+	}
+	at += id % KNOWN_PAGE;
+	if (!*at) {
 		known = ARRAY_ADD(bpf->known, bpf->nknown);
 		if (!known)
 			goto nomem;
@@ -351,9 +359,9 @@ static int number_thread(struct emulator *emu, struct bpf *bpf, const struct loo
 			.thread = system_find_thread(&emu->sys, loom, NULL, tid),
 			.tid = tid,
 		};
-		*at = (uint32_t)bpf->nknown - 1;
+		*at = (uint32_t)bpf->nknown;
 	}
-	*number = *at;
+	*number = *at - 1;
 	return 0;
 nomem:
 	return emu_refuse(emu, "out of memory (for the names of threads)");
@@ -821,7 +829,7 @@ static void close_bpf(struct model_state *state)
 	free(bpf->names);
 	hash_free(&bpf->name_at);
 	free(bpf->known);
-	hash_free(&bpf->known_at);
+	id_pages_free(&bpf->known_at);
 	free(bpf->periods);
 	free(bpf->richer);
 	free(bpf);
