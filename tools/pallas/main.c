@@ -59,6 +59,20 @@ static bool has_no_part(const void *settings)
 	return !o->selection.from.given && !o->selection.to.given && !o->selection.region;
 }
 
+#define ENCODING                                                                                   \
+	{"level",                                                                                  \
+	 'l',                                                                                      \
+	 "LEVEL",                                                                                  \
+	 parse_level,                                                                              \
+	 TO(level),                                                                                \
+	 "compression level of zstd, 1 (default) to 19, or none",                                  \
+	 .min = 1,                                                                                 \
+	 .max = 19},                                                                               \
+	{                                                                                          \
+		"masking", 0, NULL, cli_flag, TO(masking),                                         \
+			"store numbers in as few bytes as they need"                               \
+	}
+
 static int parse_level(const struct cli_option *option, const char *text, void *to)
 {
 	uint64_t level;
@@ -117,15 +131,15 @@ static const struct cli_option check_options[] = {MEMORY, {0}};
 static const struct cli_option import_options[] = {MEMORY, {0}};
 
 static const struct cli_option export_options[] = {
-	{"level", 'l', "LEVEL", parse_level, TO(level),
-	 "compression level of zstd, 1 (default) to 19, or none", .min = 1, .max = 19},
+	ENCODING,
 	{"blocks", 0, NULL, cli_flag, TO(blocks),
 	 "make every call a sequence, however many there are"},
 	{"calls", 0, NULL, cli_flag, TO(calls), "only calls of the program, no scheduling"},
-	{"masking", 0, NULL, cli_flag, TO(masking), "store numbers in as few bytes as they need"},
 	MEMORY,
 	{0},
 };
+
+static const struct cli_option recode_options[] = {ENCODING, MEMORY, {0}};
 
 static const struct cli print = {
 	.name = "ovni-pallas print",
@@ -164,6 +178,13 @@ static const struct cli import = {
 	.options = import_options,
 };
 
+static const struct cli recode = {
+	.name = "ovni-pallas recode",
+	.operands = "ARCHIVE DIR",
+	.about = "Copy an archive with another compression.",
+	.options = recode_options,
+};
+
 /* The check command: prints one line per violation; status 1 if there is one. */
 static int check_archive(struct pallas_trace *trace, const struct pallas_options *o)
 {
@@ -176,10 +197,14 @@ static int check_archive(struct pallas_trace *trace, const struct pallas_options
 	return found;
 }
 
-static const struct cli *const commands[] = {&print, &info, &stats, &check, &export, &import, NULL};
-/* The commands that read an archive; NULL: export, import. */
+static const struct cli *const commands[] = {&print,  &info,   &stats,  &check,
+					    &export, &import, &recode, NULL};
+/* The commands that read an archive; NULL: those that write one. */
 static int (*const run[])(struct pallas_trace *trace, const struct pallas_options *o) = {
-	pallas_print, pallas_info, pallas_stats, check_archive, NULL, NULL};
+	pallas_print, pallas_info, pallas_stats, check_archive, NULL, NULL, NULL};
+/* The others, by the place of their command. */
+static int (*const convert[])(const struct pallas_options *o) = {
+	NULL, NULL, NULL, NULL, pallas_export, pallas_import, pallas_recode};
 
 static const struct cli_program program = {
 	.name = "ovni-pallas",
@@ -228,7 +253,7 @@ int main(int argc, char **argv)
 	o.from = operands[0];
 	o.to = operands[1];
 	if (!run[command])
-		return commands[command] == &export ? pallas_export(&o) : pallas_import(&o);
+		return convert[command](&o);
 	if (pallas_open(&trace, o.from, o.memory))
 		return STATUS_FAILED;
 	err = selection_start(&o.selection, &trace);

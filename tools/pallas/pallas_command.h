@@ -68,5 +68,6 @@ int pallas_tree(const struct pallas_trace *trace, const struct pallas_thread *t)
 
 int pallas_export(const struct pallas_options *o);
 int pallas_import(const struct pallas_options *o);
+int pallas_recode(const struct pallas_options *o);
 
 #endif
