@@ -602,18 +602,22 @@ static void free_looms(struct loom *looms, uint32_t n)
 	free(looms);
 }
 
-/* Removes looms without a process: all their streams were left out. */
-static void drop_empty_looms(struct system *sys)
+/* Sets looms without a process aside: all their streams were left out. */
+static int drop_empty_looms(struct system *sys)
 {
 	uint32_t kept = 0;
 
+	sys->left_out = calloc(sys->nlooms + 1, sizeof(*sys->left_out));
+	if (!sys->left_out)
+		return log_no_memory("for the looms");
 	for (uint32_t i = 0; i < sys->nlooms; i++) {
 		if (sys->looms[i].first < sys->looms[i].last)
 			sys->looms[kept++] = sys->looms[i];
 		else
-			free_loom(&sys->looms[i]);
+			sys->left_out[sys->nleft_out++] = sys->looms[i];
 	}
 	sys->nlooms = kept;
+	return 0;
 }
 
 /* Finds the processes of each loom in the sorted list [p, end), and checks the looms. */
@@ -654,7 +658,9 @@ static int build(struct system *sys, struct process_sort *list, size_t n)
 	sys->nlooms = load->nlooms;
 	load->looms = NULL;
 	load->nlooms = 0;
-	drop_empty_looms(sys);
+	err = drop_empty_looms(sys);
+	if (err)
+		return err;
 	sort_looms(sys);
 
 	sys->cpus = calloc(sys->ncpus + 1ul, sizeof(*sys->cpus));
@@ -772,6 +778,9 @@ int system_load_clocks(struct system *sys, int dir_fd, const char *path, bool op
 		sys->looms[i].clock = row->fix;
 		sys->looms[i].clock_bound = row->bound < 0 ? 0 : row->bound;
 	}
+	/* a host without a loom is a mistake; its loom may have been left out, too (--tolerant) */
+	for (uint32_t i = 0; !err && i < sys->nleft_out; i++)
+		(void)clock_table_find(&table, sys->left_out[i].name);
 	if (!err)
 		err = clock_table_check(&table, path);
 	clock_table_fini(&table);
@@ -782,6 +791,7 @@ void system_fini(struct system *sys)
 {
 	free_load(sys);
 	free_looms(sys->looms, sys->nlooms);
+	free_looms(sys->left_out, sys->nleft_out);
 	for (uint32_t i = 0; i < sys->nthreads; i++)
 		free(sys->threads[i].name);
 	free(sys->threads);

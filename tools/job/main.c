@@ -110,6 +110,7 @@ struct ovni_job {
 	struct settings settings;
 	int rank, n;
 	int nodes;
+	int told;   /* recorders that had begun, as last reported */
 	bool leads; /* the first process of this host */
 	struct recorder_child child;
 	char path[PATH_MAX]; /* of the recorder */
@@ -180,6 +181,15 @@ static bool decide(bool decision)
 	return value;
 }
 
+/* Reports the recorders that have begun, and later those that came late. */
+static void tell_ready(struct ovni_job *job, const struct known *k)
+{
+	if (k->ready > job->told && !job->rank)
+		log_report("recording %d of %d node%s to %s", k->ready, job->nodes,
+			   plural((uint64_t)job->nodes, "", "s"), job->settings.output);
+	job->told = k->ready;
+}
+
 /* Rounds until all recorders have begun, have failed, or take too long. */
 static struct known wait_ready(struct ovni_job *job)
 {
@@ -188,9 +198,7 @@ static struct known wait_ready(struct ovni_job *job)
 
 	while (k = round_of(job), decide(k.waiting && !k.stop && now() < end))
 		nap(ROUND_NS / 2);
-	if (!job->rank && k.ready)
-		log_report("recording %d of %d node%s to %s", k.ready, job->nodes,
-			   plural((uint64_t)job->nodes, "", "s"), job->settings.output);
+	tell_ready(job, &k);
 	return k;
 }
 
@@ -207,6 +215,7 @@ static void wait_end(struct ovni_job *job)
 
 		nap(ROUND_NS);
 		k = round_of(job);
+		tell_ready(job, &k);
 		idle = k.ranks && !k.running;
 		quiet = !idle ? 0 : quiet ? quiet : now();
 		go_on = !k.stop && k.alive &&

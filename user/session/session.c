@@ -30,6 +30,7 @@
 
 #define COMMAND_PATIENCE_MS 1000 /* for a command that was sent a signal */
 #define FETCH_MS	    100	 /* how often threads that have died are fetched */
+#define NOTE_MS		    200	 /* between two writes of the file of the node */
 #define LOOK_MS		    20 /* how often the end of the target, and --max-size, are looked for */
 
 /* ---- recording ---- */
@@ -242,6 +243,18 @@ static int write_node(const struct recorder *r, const char *state, const char *w
 	return job_dir_write_node(r->output.fd, r->options, &facts);
 }
 
+/* The file of the node names the ranks from their begin on: if this recorder is killed, it is known
+ * whom it has recorded. */
+static void note_members(struct recorder *r, size_t ranks, uint64_t now)
+{
+	if (ranks == r->noted || now < r->next_note_ns)
+		return;
+	if (write_node(r, "recording", NULL))
+		r->failed = true;
+	r->noted = ranks;
+	r->next_note_ns = now + NOTE_MS * 1000000ull;
+}
+
 /* Tells ovni-job how many ranks there were, of how many, and how many threads run, if that has
  * changed. Without a reader the end of stop_fd ends the recording. */
 static void tell_members(struct recorder *r)
@@ -253,6 +266,7 @@ static void tell_members(struct recorder *r)
 	int n = snprintf(line, sizeof(line), "%zu %d %u\n", ranks, size,
 			 bpf_load_in_target(&r->bpf));
 
+	note_members(r, ranks, clock_now());
 	if (!strcmp(line, r->told))
 		return;
 	memcpy(r->told, line, sizeof(line));
