@@ -264,6 +264,10 @@ int system_add(struct system *sys, size_t stream, const struct json *meta, const
 			  name ? "a name with a '/', which is not allowed" : "missing");
 		return -EINVAL;
 	}
+	/* first: the loom is known, though all of its streams may be left out */
+	err = find_loom(load, name, &info->loom);
+	if (err)
+		return log_no_memory("for the loom of %s", path);
 	err = get_id(meta, "ovni.pid", path, &info->pid);
 	if (err)
 		return err;
@@ -283,9 +287,6 @@ int system_add(struct system *sys, size_t stream, const struct json *meta, const
 	err = check_lib(load, meta, path);
 	if (err)
 		return err;
-	err = find_loom(load, name, &info->loom);
-	if (err)
-		return log_no_memory("for the loom of %s", path);
 	err = add_cpus(&load->looms[info->loom], meta, path);
 	if (err)
 		return err;

@@ -44,6 +44,24 @@ all 0 ''
 judge 0 'nodes *2 of 2\|2 of 2 nodes' "$B/bin/ovni-info" damaged
 damaged && sed -i 's/,"nodes":2//' damaged/job.json
 judge 0 'job  *2 nodes complete, 2 of 2 ranks recorded' "$B/bin/ovni-info" damaged
+# the ranks of a job that no launcher has told the recorders: ovni-job
+damaged && sed -i 's/"ranks":2,//' damaged/job.json && sed -i 's/"state"/"ranks":4,"state"/' damaged/node/n2.json
+all 3 'ranks 2-3 of 4 are not recorded'
+# the clocks of the nodes: 2000 ns in 1 s are 2 ppm
+damaged && cat >damaged/clock-offsets.txt <<'E'
+rank hostname offset_median offset_mean offset_std begin end offset_end bound
+0 n1 0 0 0 0 1000000000 0 0
+1 n2 -1000000000000 0 0 0 1000000000 -999999998000 4100
+E
+judge 0 '^ *n2  *1  *1  *2  *0  *-1000.000000000 s  +2.000 ppm  4.1 us  complete$' "$B/bin/ovni-info" damaged
+judge 0 '"clock_drift_ppm": *2,' "$B/bin/ovni-info" --json damaged
+# a host whose streams are all left out has a row all the same; one without a loom is a mistake
+sed -i 's/"finished": *1/"finished": 0/' damaged/loom.n2/proc.2/thread.2/stream.json
+rm -rf out
+judge 3 'the whole stream is left out' "$B/bin/ovni-emu" --tolerant -o out damaged
+sed -i 's/ n2 / n3 /' damaged/clock-offsets.txt
+rm -rf out
+judge 1 "no loom of the trace is on the host 'n3'" "$B/bin/ovni-emu" --tolerant -o out damaged
 damaged && rm -r damaged/loom.n2
 all 3 'loom.n2 is missing'
 damaged && rm damaged/node/n2.json
