@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "user/config/config.h"
 #include "user/config/launcher.h"
 
 /* What mpirun gives its ranks, and what they inherit of orted in an allocation. */
@@ -131,12 +132,74 @@ static void tasks_of_a_node(void **state)
 				 lists[i].tasks);
 }
 
+/* ovni-job in step 1 of job 5, on node n1; the environments of others, each string ended by '|'. */
+static void members_by_their_environment(void **state)
+{
+#define STEP2 "SLURM_JOB_ID=5|SLURM_STEP_ID=2|SLURMD_NODENAME=n1|SLURM_PROCID=3|SLURM_NTASKS=4|"
+	static const struct {
+		const char *what, *environment;
+		bool member;
+		int32_t rank;
+	} others[] = {
+		{"srun with PMIx", STEP2 "PMIX_RANK=3|PMIX_NAMESPACE=slurm.pmix.5.2|", true, 3},
+		{"srun without", STEP2, true, 3},
+		{"a name that is longer than any", "A_NAME_LONGER_THAN_THE_LONGEST_OF_ALL_VARIABLES_=1|" STEP2,
+		 true, 3},
+		{"mpirun on its own node: no step",
+		 "SLURM_JOB_ID=5|SLURMD_NODENAME=n1|SLURM_PROCID=0|SLURM_NTASKS=2|OMPI_COMM_WORLD_RANK=1|"
+		 "OMPI_COMM_WORLD_SIZE=4|PMIX_NAMESPACE=77|",
+		 true, 1},
+		{"a daemon of mpirun",
+		 STEP2 "PMIX_MCA_mca_base_component_show_load_errors=1|", false, 0},
+		{"the batch script",
+		 "SLURM_JOB_ID=5|SLURMD_NODENAME=n1|SLURM_PROCID=0|SLURM_NTASKS=2|", false, 0},
+		{"ovni-job itself", STEP2 "PMIX_RANK=3|PMIX_NAMESPACE=slurm.pmix.5.1|", false, 0},
+		{"another job", "SLURM_JOB_ID=50|SLURM_STEP_ID=2|SLURM_PROCID=3|SLURM_NTASKS=4|",
+		 false, 0},
+		{"another node",
+		 "SLURM_JOB_ID=5|SLURM_STEP_ID=2|SLURMD_NODENAME=n2|SLURM_PROCID=3|SLURM_NTASKS=4|",
+		 false, 0},
+		{"none", "PATH=/bin|", false, 0},
+		{"nothing", "", false, 0},
+	};
+	struct launcher own, l;
+	struct job_rule rule;
+
+	(void)state;
+	set("SLURM_JOB_ID=5 SLURM_STEP_ID=1 SLURMD_NODENAME=n1 SLURM_PROCID=0 SLURM_NTASKS=2 "
+	    "PMIX_RANK=0 PMIX_NAMESPACE=slurm.pmix.5.1");
+	assert_true(launcher_read(&own));
+	assert_true(launcher_rule(&rule, &own));
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		size_t size = strlen(others[i].environment);
+		char *environment = strdup(others[i].environment);
+
+		for (size_t j = 0; j < size; j++)
+			if (environment[j] == '|')
+				environment[j] = '\0';
+		print_message("  %s\n", others[i].what);
+		assert_int_equal(launcher_is_member(&rule, environment, size), others[i].member);
+		if (others[i].member) {
+			assert_true(launcher_parse(&l, environment, size));
+			assert_int_equal(l.rank, others[i].rank);
+			assert_int_equal(l.size, 4);
+		}
+		free(environment);
+	}
+	set("OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1 PMIX_NAMESPACE=9");
+	assert_true(launcher_read(&own));
+	assert_false(launcher_rule(&rule, &own)); /* outside of Slurm, without OVNI_JOB */
+	setenv("OVNI_JOB", "x", 1);
+	assert_true(launcher_rule(&rule, &own));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_first_launcher_decides),
 		cmocka_unit_test(a_long_key_is_refused),
 		cmocka_unit_test(tasks_of_a_node),
+		cmocka_unit_test(members_by_their_environment),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
