@@ -22,7 +22,7 @@ TABLE = {
     "trace/analysis": (BASE + " trace/ovni trace/catalog trace/states trace/messages", r"cjson/"),
     "trace/efficiency": (BASE + " trace/ovni trace/catalog trace/states trace/analysis", r"cjson/"),
     "trace/lib": (BASE + " trace/ovni trace/catalog trace/states trace/analysis", ""),
-    "trace/messages": (BASE + " trace/ovni trace/states", r"cjson/"),
+    "trace/messages": (BASE + " trace/ovni trace/catalog trace/states", r"cjson/"),
     "trace/pallas": (BASE + " trace/ovni", "zstd"),
     "trace/pallas/read": (BASE + " trace/pallas", "zstd"),
     "trace/pallas/write": (BASE + " trace/ovni trace/pallas", "zstd"),

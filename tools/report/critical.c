@@ -148,11 +148,15 @@ static const char *state_of(const struct critical_segment *segment)
 
 static const char *reason_of(const struct critical_segment *segment)
 {
+	if (segment->mpi)
+		return segment->mpi == MPI_WAIT_SENDER ? "late sender" : "last in collective";
 	return segment->kind == CRITICAL_STATE ? time_use_reason(segment->use) : "";
 }
 
 static char *by_of(const struct report *report, const struct critical_segment *segment)
 {
+	if (segment->mpi)
+		return tid_names_of_stream(&report->names, segment->other);
 	return segment->by ? tid_names_of_tid(&report->names, segment->stream, segment->by)
 			   : strdup("");
 }
@@ -228,13 +232,14 @@ static void foot(const struct report *report)
 	const struct critical_path *path = &critical->path;
 	int64_t sums[TIME_CLASSES] = {0}, waking = 0, absent = 0;
 	char text[DURATION_TEXT];
-	size_t hops = 0;
+	size_t hops = 0, calls = 0;
 
 	for (size_t i = 0; i < path->nsegments; i++) {
 		const struct critical_segment *segment = &path->segments[i];
 		int64_t ns = clock_distance(segment->from, segment->to);
 
-		hops += segment->hop;
+		hops += segment->hop && !segment->mpi;
+		calls += segment->mpi != 0;
 		if (segment->kind == CRITICAL_WAKING)
 			waking = clock_sum(waking, ns);
 		else if (segment->kind == CRITICAL_ABSENT)
@@ -244,11 +249,14 @@ static void foot(const struct report *report)
 				clock_sum(sums[time_use_class(segment->use)], ns);
 	}
 	printer_format(report->table.out,
-		       "\nThe path to %s has %s in %zu %s, with %zu %s to a waker or creator:\n",
+		       "\nThe path to %s has %s in %zu %s, with %zu %s to a waker or creator",
 		       critical->thread,
 		       duration_words(text, clock_distance(critical->from, critical->to)),
 		       path->nsegments, plural(path->nsegments, "segment", "segments"), hops,
 		       plural(hops, "hop", "hops"));
+	if (path->mpi.any)
+		printer_format(report->table.out, ", and %zu in calls of MPI", calls);
+	printer_format(report->table.out, ":\n");
 	printer_format(report->table.out, "%s running", duration_words(text, sums[CLASS_RUNNING]));
 	printer_format(report->table.out, ", %s runnable",
 		       duration_words(text, sums[CLASS_RUNNABLE]));
@@ -263,6 +271,10 @@ static void foot(const struct report *report)
 		printer_format(report->table.out, ", %s not recorded",
 			       duration_words(text, absent));
 	printer_format(report->table.out, ".\n");
+	if (path->mpi.any && !path->mpi.whole)
+		printer_format(report->table.out,
+			       "Collectives are not followed: not all ranks are there, or they do not "
+			       "call the same ones.\n");
 	if (path->owners)
 		printer_format(report->table.out,
 			       "%zu %s on locks replaced with the paths of the owners.\n",
@@ -307,12 +319,17 @@ static int compare(const void *pa, const void *pb)
 		return a->use < b->use ? -1 : 1;
 	if (a->by != b->by)
 		return a->by < b->by ? -1 : 1;
+	if (a->mpi != b->mpi)
+		return a->mpi < b->mpi ? -1 : 1;
+	if (a->mpi && a->other != b->other)
+		return a->other < b->other ? -1 : 1;
 	return a->from < b->from ? -1 : a->from > b->from;
 }
 
 static bool same(const struct critical_segment *a, const struct critical_segment *b)
 {
-	return a->stream == b->stream && a->kind == b->kind && a->use == b->use && a->by == b->by;
+	return a->stream == b->stream && a->kind == b->kind && a->use == b->use &&
+	       a->by == b->by && a->mpi == b->mpi && (!a->mpi || a->other == b->other);
 }
 
 static int add_sum(struct report *report, const struct critical_segment *segments, size_t n)

@@ -54,7 +54,7 @@ int critical_path_init(struct critical_path *path, const struct source *source, 
 		return log_no_memory("for %zu threads of %s", n, source->trace.path);
 	for (size_t i = 0; i < n; i++)
 		path->threads[i].at = INTERVAL_UNKNOWN;
-	return 0;
+	return mpi_edges_init(&path->mpi, source);
 }
 
 void critical_path_fini(struct critical_path *path)
@@ -63,6 +63,7 @@ void critical_path_fini(struct critical_path *path)
 		free(path->threads[i].stays);
 	free(path->threads);
 	free(path->segments);
+	mpi_edges_fini(&path->mpi);
 	thread_times_fini(&path->times);
 	memset(path, 0, sizeof(*path));
 }
@@ -104,14 +105,14 @@ int critical_path_step(struct critical_path *path, const struct intervals *inter
 	default:
 		break;
 	}
-	return path->no_memory ? -ENOMEM : 0;
+	return path->no_memory ? -ENOMEM : mpi_edges_step(&path->mpi, stream, ev);
 }
 
 int critical_path_finish(struct critical_path *path, const struct intervals *intervals)
 {
 	path->owner = 0;
 	thread_times_finish(&path->times, intervals);
-	return path->no_memory ? -ENOMEM : 0;
+	return path->no_memory ? -ENOMEM : mpi_edges_finish(&path->mpi);
 }
 
 bool critical_path_life(const struct critical_path *path, uint32_t stream, int64_t *from,
@@ -244,26 +245,78 @@ static void leave_owner(struct search *s)
 	s->from = s->waiting[s->nwaiting].from;
 }
 
-static int step(struct search *s)
+/* Adds the segment of a stay, from `from` to the present clock. */
+static struct critical_segment *add_state(struct search *s, const struct critical_stay *stay,
+					  int64_t from)
 {
-	struct critical_thread *t = &s->path->threads[s->stream];
-	const struct critical_stay *stay = stay_before(t, s->now);
-	struct critical_segment *segment;
+	const struct critical_thread *t = &s->path->threads[s->stream];
+	struct critical_segment *segment = add_segment(s, CRITICAL_STATE, from);
 
-	t->visited = s->now;
-	if (!stay || stay->to < s->now)
-		return add_segment(s, CRITICAL_ABSENT, stay ? stay->to : s->from) ? 0 : -ENOMEM;
-	if (follow_owner(s, stay))
-		return 0;
-	segment = add_segment(s, CRITICAL_STATE, stay->from);
 	if (!segment)
-		return -ENOMEM;
+		return NULL;
 	segment->use = (enum time_use)stay->use;
 	segment->by = stay->use < TIME_ASLEEP ? stay->by : 0;
 	/* a sleep ends with the wake-up, at which the next stay begins */
 	if (stay->use >= TIME_ASLEEP && t->next < t->n && stay[1].from == stay->to && stay[1].woken)
 		segment->by = stay[1].by;
-	return hop(s, stay);
+	return segment;
+}
+
+/* The call of MPI in which the thread waits for another one before the present clock, or NULL. Of
+ * several messages that one call waited for, it is the one that was sent last. */
+static const struct mpi_edge *edge_before(const struct search *s, struct critical_thread *t)
+{
+	const struct mpi_edge_list *list = &s->path->mpi.lists[s->stream];
+
+	while (t->edge && list->edges[t->edge - 1].to >= s->now)
+		t->edge--;
+	/* of those that end first, the last one */
+	for (size_t i = t->edge; i < list->n; i++) {
+		if (i + 1 < list->n && list->edges[i + 1].to == list->edges[t->edge].to)
+			continue;
+		return list->edges[i].at < s->now ? &list->edges[i] : NULL;
+	}
+	return NULL;
+}
+
+/* The thread waits in a call of MPI: no wake-up there is followed, since the library makes them to
+ * carry the message. */
+static int wait_in_call(struct search *s, const struct critical_stay *stay,
+			const struct mpi_edge *edge)
+{
+	bool reached = stay->from <= edge->at;
+	struct critical_segment *segment = add_state(s, stay, reached ? edge->at : stay->from);
+
+	if (!segment)
+		return -ENOMEM;
+	if (!reached || s->now > edge->at || s->now <= s->from ||
+	    s->path->threads[edge->other].visited == s->now)
+		return 0;
+	segment->hop = true;
+	segment->mpi = (enum mpi_wait)edge->wait;
+	segment->other = edge->other;
+	s->stream = edge->other;
+	return 0;
+}
+
+static int step(struct search *s)
+{
+	struct critical_thread *t = &s->path->threads[s->stream];
+	const struct critical_stay *stay = stay_before(t, s->now);
+	const struct mpi_edge *edge = edge_before(s, t);
+	int64_t before;
+
+	t->visited = s->now;
+	if (stay && stay->to >= s->now && edge)
+		return wait_in_call(s, stay, edge);
+	if (!stay || stay->to < s->now)
+		return add_segment(s, CRITICAL_ABSENT, stay ? stay->to : s->from) ? 0 : -ENOMEM;
+	if (follow_owner(s, stay))
+		return 0;
+	before = t->edge ? s->path->mpi.lists[s->stream].edges[t->edge - 1].to : INT64_MIN;
+	if (before > stay->from) /* the end of such a call: the next step is in it */
+		return add_state(s, stay, before) ? 0 : -ENOMEM;
+	return add_state(s, stay, stay->from) ? hop(s, stay) : -ENOMEM;
 }
 
 static void reverse(struct critical_segment *segments, size_t n)
@@ -286,6 +339,7 @@ int critical_path_find(struct critical_path *path, const struct state_walk *walk
 	path->nsegments = path->nowners = 0;
 	for (size_t i = 0; i < path->times.source->trace.nstreams; i++) {
 		path->threads[i].next = path->threads[i].run = path->threads[i].n;
+		path->threads[i].edge = path->mpi.lists[i].n;
 		path->threads[i].visited = INTERVAL_UNKNOWN;
 	}
 	while (s.now > from) {

@@ -10,7 +10,9 @@
  * In: a walk over a trace (intervals.h), event by event; out: for a thread and a span of time, the
  * segments of its path. Where a thread was woken, the path goes on with the waker; where it was
  * woken by an interrupt, by a thread without a stream, or by an unknown one, with its own sleep; or
- * (owners) with the path of the thread that owned the lock on which it slept.
+ * (owners) with the path of the thread that owned the lock on which it slept. In a call of MPI that
+ * waited for a message, or for the last rank of a collective, it goes on with the thread that sent
+ * it, or was that rank, from there on.
  * Invariant: the segments are adjacent and add up to the span, in ns. Memory: 24 bytes for each
  * change of a thread's state in the window. Specification: why.md, part D.
  */
@@ -18,6 +20,7 @@
 #define TRACE_ANALYSIS_CRITICAL_PATH_H
 
 #include "trace/analysis/thread_times.h"
+#include "trace/messages/mpi_edges.h"
 
 enum critical_kind {
 	CRITICAL_STATE,	 /* the thread was in `use` */
@@ -34,6 +37,8 @@ struct critical_segment {
 	enum critical_kind kind;
 	enum time_use use; /* of CRITICAL_STATE */
 	bool hop;	   /* the path comes here from `by` */
+	enum mpi_wait mpi; /* it comes from the stream `other`, by a call of MPI; else 0 */
+	uint32_t other;
 };
 
 struct critical_stay { /* of a thread */
@@ -53,12 +58,14 @@ struct critical_thread {
 	/* of a search: */
 	size_t next;	 /* stays before this one may hold the present clock */
 	size_t run;	 /* the last one that runs is before this one */
+	size_t edge;	 /* edges from this one on end after the present clock */
 	int64_t visited; /* clock at which the path was last in this thread */
 };
 
 struct critical_path {
 	struct thread_times times;
 	struct critical_thread *threads; /* of each stream */
+	struct mpi_edges mpi;
 	struct critical_segment *segments;
 	size_t nsegments;
 	int32_t owner;	/* of the lock, in the present event; 0: none */

@@ -96,7 +96,8 @@ struct op {
 	int32_t rank, peer, tag; /* ranks in the world; peer of an unresolved receive: ANY */
 	int64_t bytes;		 /* -1: not known */
 	int64_t posted;		 /* the call began */
-	int64_t from, to;	 /* the thread was in the call that completes it; NO_CLOCK */
+	int64_t from, to;	 /* a thread was in the call that completes it; NO_CLOCK */
+	uint32_t waiter;	 /* that thread */
 	uint64_t request;	 /* if `requested` */
 	uint32_t partner, next;	 /* NONE; next: in its queue, or free */
 	uint32_t earlier, later; /* NONE; of a send: in the list of its inbox */
@@ -401,6 +402,8 @@ static int finish_pair(struct messages *m, uint32_t send_at, uint32_t receive_at
 							   .to_stream = receive->stream,
 							   .sent = send->posted,
 							   .received = receive->to,
+							   .wait_stream = receive->waiter,
+							   .waited = receive->from,
 							   .bytes = send->bytes,
 							   .tag = send->tag});
 	free_op(own, send_at);
@@ -589,6 +592,7 @@ static int begin(struct messages *m, uint32_t stream, const struct thread *t, bo
 			  .tag = (int32_t)tag,
 			  .bytes = send ? bytes_of(m, stream, t) : -1,
 			  .posted = t->enter,
+			  .waiter = stream,
 			  .from = NO_CLOCK,
 			  .to = NO_CLOCK,
 			  .partner = NONE,
@@ -599,9 +603,11 @@ static int begin(struct messages *m, uint32_t stream, const struct thread *t, bo
 }
 
 /* The call of the thread has completed the operation; of a receive it brings the status. */
-static void complete(struct messages_own *own, const struct thread *t, struct op *op, bool status)
+static void complete(struct messages_own *own, uint32_t stream, const struct thread *t,
+		     struct op *op, bool status)
 {
 	op->done = true;
+	op->waiter = stream;
 	op->from = t->enter;
 	op->to = t->leave;
 	if (op->send || op->resolved || !status || !has(t, VALUE_STATUS_SOURCE))
@@ -672,7 +678,7 @@ static int end_send(struct messages *m, uint32_t stream, struct thread *t)
 		return 0;
 	if (t->present == CALL_ISEND)
 		return remember_request(m, stream, t, at);
-	complete(m->own, t, &m->own->ops[at], true);
+	complete(m->own, stream, t, &m->own->ops[at], true);
 	if (t->present == CALL_SENDRECV) /* it may have waited for its receive */
 		m->own->ops[at].from = NO_CLOCK;
 	return try_finish(m, at);
@@ -689,7 +695,7 @@ static int receive(struct messages *m, uint32_t stream, const struct thread *t, 
 	if (t->present == CALL_IRECV)
 		err = remember_request(m, stream, t, at);
 	else
-		complete(m->own, t, &m->own->ops[at], true);
+		complete(m->own, stream, t, &m->own->ops[at], true);
 	return err ? err : publish(m, at);
 }
 
@@ -717,7 +723,7 @@ static int wait_for(struct messages *m, uint32_t stream, const struct thread *t,
 
 	if (at == NONE)
 		return 0;
-	complete(own, t, &own->ops[at], status);
+	complete(own, stream, t, &own->ops[at], status);
 	if (own->ops[at].send && !status)
 		own->ops[at].from = NO_CLOCK;
 	if (own->ops[at].partner != NONE)

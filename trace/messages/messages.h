@@ -60,7 +60,10 @@ struct message {
 	uint32_t from_stream, to_stream;
 	int64_t sent;	  /* clock at which the call began that sent it */
 	int64_t received; /* at which the call ended that received it; INT64_MIN: not known */
-	int64_t bytes;	  /* -1: not known */
+	/* of that call: its stream, and the clock at which it began; INT64_MIN: not known */
+	uint32_t wait_stream;
+	int64_t waited;
+	int64_t bytes; /* -1: not known */
 	int32_t tag;
 };
 
