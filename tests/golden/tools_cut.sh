@@ -55,6 +55,13 @@ same "a window" <<'END'
 67 KCI .2
 67 OHe .2
 END
+# Of a job: the clocks stay, and the table has the nodes that are left, so the part is corrected as the whole is.
+"$B/tests/bench/generate" job 1000 "$T/job" 192 >"$T/got"
+cut_ --loom n0002 --loom n0001 "$T/job"
+grep -v n0000 "$T/job/clock-offsets.txt" | cmp - "$T/o/clock-offsets.txt" || fail "the table of two nodes"
+rm "$T/job/clock-offsets.txt"
+cut_ --loom n0001 "$T/job"
+[ ! -e "$T/o/clock-offsets.txt" ] || fail "a table from nowhere"
 # A stream without a count of its events that is damaged behind the window has a whole part before, and none with
 # the damage; that of a stream with such a count is incomplete.
 cp -R "$T/t" "$T/damaged"
