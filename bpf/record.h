@@ -110,7 +110,8 @@ _Static_assert(sizeof(struct record_moved) == 24, "wire size");
 
 /*
  * RECORD_STACK: the task of the id, which enters this CPU in the next switch record of the ring,
- * has slept long (--why=stack), with these addresses on its kernel stack, the innermost first.
+ * has slept long (--why=stack), or has waited long for a CPU after it had left one runnable
+ * (--why=preempted), with these addresses on its kernel stack, the innermost first.
  * `nkernel` of them are valid; with STACK_CUT (head.flags) there may be more. Other bytes of
  * `kernel` are not set. `number` is not 0: the stack of the user code follows, as a struct
  * user_stack of this number.

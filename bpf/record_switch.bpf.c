@@ -283,13 +283,19 @@ static __always_inline void parts_behind(const struct sw *sw)
 		priority_compare(sw->cpu, sw->next, sw->entering);
 }
 
-/* Takes the time at which next fell asleep, ns; 0: it did not. */
+/* Takes the time at which next fell asleep, or with settings.preempted left its CPU runnable, ns; 0:
+ * it did not. */
 static __always_inline __u64 take_sleep(const struct sw *sw)
 {
 	__u64 slept = settings.stack_ns && sw->entering ? sw->entering->slept : 0;
 
 	if (slept && !settings.wakeup_from_sched_info) /* else wakeup_from_scheduler() does it */
 		sw->entering->slept = 0;
+	if (settings.preempted && sw->entering) {
+		if (!slept)
+			slept = sw->entering->waits_since;
+		sw->entering->waits_since = 0;
+	}
 	return slept;
 }
 
@@ -308,15 +314,24 @@ static __always_inline void send_stack(const struct sw *sw, __u64 slept)
 		user_stack_ask(sw->next);
 }
 
-/* For take_sleep(), where remember_leaving() is not called. */
+/* For take_sleep(): prev waits for a CPU from now on. */
+static __always_inline void remember_wait(const struct sw *sw, __u64 clock)
+{
+	if (settings.preempted && sw->leaving)
+		sw->leaving->waits_since = falls_asleep(sw->reason) ? 0 : clock;
+}
+
+/* The same of its sleep, where remember_leaving() is not called. */
 static __always_inline void remember_sleep(const struct sw *sw, __u64 clock)
 {
 	if (settings.stack_ns && sw->leaving)
 		sw->leaving->slept = falls_asleep(sw->reason) ? clock : 0;
+	remember_wait(sw, clock);
 }
 #else
 #define parts_before(sw)	  0
 #define parts_behind(sw)	  0
+#define remember_wait(sw, clock)  ((void)(clock))
 #define take_sleep(sw)		  0
 #define send_stack(sw, slept)	  ((void)(slept))
 #define remember_sleep(sw, clock) ((void)(clock))
@@ -332,6 +347,7 @@ static __always_inline void remember_leaving(const struct sw *sw, __u64 clock)
 	if (!sw->leaving)
 		return;
 	sw->leaving->slept = asleep ? clock : 0;
+	remember_wait(sw, clock);
 	sw->leaving->delay = sw->prev->sched_info.run_delay;
 }
 

@@ -128,6 +128,8 @@ struct task_state {
 	__u64 kept_sp, kept; /* a pointer that an entry with this stack pointer keeps for its return
 			      */
 	struct io_request io; /* that has woken it, until it enters a CPU (--why=io) */
+	__u64 waits_since;    /* it left its CPU then and stayed runnable, ns; 0: it did not. With
+				 settings.preempted */
 };
 
 /*
@@ -305,6 +307,8 @@ struct settings {
 	__u32 io;		      /* the requests of I/O sleeps (--why=io) */
 	__u32 stack_parts;	      /* STACK_OF_*: what a stack has, with stack_ns */
 	__u32 wakers;		      /* a sleep has the stack of its waker, too (--why=wakers) */
+	__u32 preempted;	      /* long waits of a thread that left its CPU runnable have
+					 stacks, too (--why=preempted) */
 	__u64 sample_seed;
 	__u64 stack_ns;	 /* stacks of sleeps of this length or longer (--why=stack); 0: none */
 	__u64 irq_ns;	 /* single interrupt handlers of this length or longer; 0: none */

@@ -57,7 +57,9 @@ class Event:
         return {8: 4, 16: 12}.get(len(self.data), 0) if self.mcv in ("OHw", "KCI") else 0
 
     def stack(self):
-        """The number of the stack in which the thread slept; 0: none."""
+        """The number of the stack in which the thread slept, of an OHr that of a wait for a CPU; 0: none."""
+        if self.mcv == "OHr" and len(self.data) == 16:
+            return 0 if struct.unpack("<I", self.data[4:8])[0] else struct.unpack("<Q", self.data[8:16])[0]
         return struct.unpack("<I", self.data[8:12])[0] if self._owner_bytes() == 12 else 0
 
     def owner(self):

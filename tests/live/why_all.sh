@@ -9,7 +9,7 @@ set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
 
-parts=(--why='lock,stack=kernel,100us,wakers,irq,2us,io,prio' --counters 'page-faults,task-clock')
+parts=(--why='lock,stack=kernel,100us,wakers,preempted,irq,2us,io,prio' --counters 'page-faults,task-clock')
 
 # Threads that wait for locks, the disk and each other.
 cat >load.sh <<'E'
@@ -87,13 +87,14 @@ for part in flight/0*; do
 done
 
 # With the trace that the program writes itself; the kernel model excludes io and counters.
-"$RECORDER" --kernel-model --why=lock,stack,wakers,irq,prio -o kernel -- "$B/tests/live/ovniwriter" own 3 50 >kernel.log 2>&1 || complain "kernel: $(cat kernel.log)"
+"$RECORDER" --kernel-model --why=lock,stack,wakers,preempted,irq,prio -o kernel -- "$B/tests/live/ovniwriter" own 3 50 >kernel.log 2>&1 || complain "kernel: $(cat kernel.log)"
 "$B/bin/ovni-merge" -o both own kernel >merge.log 2>&1 || complain "ovni-merge: $(cat merge.log)"
 judge both
 
 # The programs of each part alone, and of two together, beside those of none.
 for why in none call lock prio irq io stack prio,io io,irq; do program_lengths $why; done
 program_lengths stack,wakers
+program_lengths stack,preempted
 mv len.none.txt len.base.txt
 program_lengths none --counters page-faults
 mv len.none.txt len.counters.txt
@@ -137,7 +138,10 @@ for part in ("irq", "io"):
 stack, wakers = programs("stack"), programs("stack,wakers")
 assert set(wakers) - set(stack) == {"stack_waking"} and set(stack) < set(wakers), (stack, wakers)
 assert all(wakers[n] == stack[n] for n in stack if not n.startswith("record_switch")), "wakers"
+preempted = programs("stack,preempted")
+assert set(preempted) == set(stack), (stack, preempted)
+assert all(preempted[n] == stack[n] for n in stack if not n.startswith("record_switch")), "preempted"
 switch = [n for n in stack if n.startswith("record_switch")]
-assert len(switch) == 1 and wakers[switch[0]] > stack[switch[0]], "wakers"
+assert len(switch) == 1 and min(wakers[switch[0]], preempted[switch[0]]) > stack[switch[0]], "wakers"
 E
 finish

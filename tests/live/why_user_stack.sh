@@ -9,7 +9,7 @@
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
-grep -qw bpf_task_work_schedule_resume_impl /proc/kallsyms || skip "stacks of user code need Linux 6.18"
+grep -qwE 'bpf_task_work_schedule_resume(_impl)?' /proc/kallsyms || skip "stacks of user code need Linux 6.18"
 
 cat >chain.c <<'E'
 #define _GNU_SOURCE

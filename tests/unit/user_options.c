@@ -125,29 +125,29 @@ static const struct {
 	{"-a --mode summary --strict-drops", "--strict-drops: needs --mode full"},
 	{"-a --mode summary --kernel-model", "--kernel-model: needs --mode full"},
 	{"-a --mode summary --why call",
-	 "--why: call, lock, prio, stack, wakers, irq and io need --mode full and switch among --events; "
+	 "--why: call, lock, prio, stack, wakers, preempted, irq and io need --mode full and switch among --events; "
 	 "io also wake among them, and no --kernel-model"},
 	{"-a --mode summary --why=prio",
-	 "--why: call, lock, prio, stack, wakers, irq and io need --mode full and switch among --events; "
+	 "--why: call, lock, prio, stack, wakers, preempted, irq and io need --mode full and switch among --events; "
 	 "io also wake among them, and no --kernel-model"},
 	{"-a --events fork --why=lock",
-	 "--why: call, lock, prio, stack, wakers, irq and io need --mode full and switch among --events; "
+	 "--why: call, lock, prio, stack, wakers, preempted, irq and io need --mode full and switch among --events; "
 	 "io also wake among them, and no --kernel-model"},
 	{"-a --why=io --kernel-model",
-	 "--why: call, lock, prio, stack, wakers, irq and io need --mode full and switch among --events; "
+	 "--why: call, lock, prio, stack, wakers, preempted, irq and io need --mode full and switch among --events; "
 	 "io also wake among them, and no --kernel-model"},
 	{"-a --why=io --events switch",
-	 "--why: call, lock, prio, stack, wakers, irq and io need --mode full and switch among --events; "
+	 "--why: call, lock, prio, stack, wakers, preempted, irq and io need --mode full and switch among --events; "
 	 "io also wake among them, and no --kernel-model"},
 	{"-a --why=stack=code", "'stack=code' is none of call, lock, none, prio, irq, io, stack, "
-				"stack=kernel, stack=user, stack=both, wakers"},
+				"stack=kernel, stack=user, stack=both, wakers, preempted"},
 	{"-a --why=stack,99us", "--why stack,99us: the shortest time is 100us"},
 	{"-a --why=1ms", "'1ms' is none of call, lock, none, prio, irq, io, stack, stack=kernel"},
 	{"-a --why=stack,1ms,2ms", "'2ms' is none of call, lock, none, prio, irq, io, stack, "
-				   "stack=kernel, stack=user, stack=both, wakers and no time"},
+				   "stack=kernel, stack=user, stack=both, wakers, preempted and no time"},
 	{"-a --why=irq,999ns", "--why irq,999ns: the shortest time of an interrupt is 1us"},
 	{"-a --why=irq,1us,2us", "'2us' is none of call, lock, none, prio, irq, io, stack, "
-				 "stack=kernel, stack=user, stack=both, wakers and no time"},
+				 "stack=kernel, stack=user, stack=both, wakers, preempted and no time"},
 	{"-a --why=irq,stack,99us", "--why irq,stack,99us: the shortest time is 100us"},
 	{"-a --why=stack,", "'' is none of call"},
 	{"-a --why=disk",
@@ -294,8 +294,12 @@ static void every_option_reaches_its_place(void **state)
 	assert_int_equal(o.stack_parts, STACK_OF_USER);
 	assert_int_equal(o.stack_ns, 2000000);
 	options_free(&o);
+	accepted(&o, "-a --why=preempted");
+	assert_true(o.preempted && !o.wakers);
+	assert_int_equal(o.stack_parts, STACK_OF_KERNEL);
+	options_free(&o);
 	accepted(&o, "-a --why=wakers");
-	assert_true(o.wakers);
+	assert_true(o.wakers && !o.preempted);
 	assert_int_equal(o.why, WHY_CALL);
 	assert_int_equal(o.stack_parts, STACK_OF_KERNEL);
 	assert_int_equal(o.stack_ns, 1000000);

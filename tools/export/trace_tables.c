@@ -250,7 +250,7 @@ static int put_interval(struct tables *t, uint32_t stream, enum time_use use, in
 
 	if (!wanted(t, stream, begin, end))
 		return 0;
-	if (asleep && t->ev)
+	if ((asleep || use == TIME_WAITING + WAIT_PREEMPTED) && t->ev)
 		err = add_details(t, stream, row);
 	if (err)
 		return err;

@@ -207,7 +207,8 @@ bool interval_request(const struct event *ev, struct block_request *request)
 {
 	uint64_t packed;
 
-	if (event_mcv(ev) != MCV('O', 'H', 'r') || ev->payload_size != REQUEST_PAYLOAD)
+	if (event_mcv(ev) != MCV('O', 'H', 'r') || ev->payload_size != REQUEST_PAYLOAD ||
+	    !get_u32(ev->payload + 4)) /* the stack of a wait */
 		return false;
 	packed = get_u64(ev->payload + 8);
 	*request = (struct block_request){

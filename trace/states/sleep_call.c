@@ -13,6 +13,7 @@
 #define SIZE_OBJECT 16 /* and with its argument; 14 are those of an event after a loss */
 #define SIZE_WAKER  4  /* bytes of OHw without an owner, */
 #define SIZE_OWNER  8  /* with it, */
+#define SIZE_DEVICE 4  /* bytes of OHr before the device */
 #define SIZE_DETAIL 16 /* and with all that may follow; 12 are those of an event after a loss */
 
 struct sleep_call sleep_call_of(const struct event *ev)
@@ -46,10 +47,13 @@ uint32_t sleep_stack(const struct event *ev)
 {
 	uint32_t mcv = event_mcv(ev);
 
-	if ((mcv != MCV('O', 'H', 'w') && mcv != MCV('K', 'C', 'I')) || ev->jumbo ||
-	    ev->payload_size != SIZE_DETAIL)
+	if (ev->jumbo || ev->payload_size != SIZE_DETAIL)
 		return 0;
-	return get_u32(ev->payload + SIZE_OWNER);
+	if (mcv == MCV('O', 'H', 'r')) /* else the request of an I/O sleep */
+		return get_u32(ev->payload + SIZE_DEVICE) ? 0 : get_u32(ev->payload + SIZE_OWNER);
+	return mcv == MCV('O', 'H', 'w') || mcv == MCV('K', 'C', 'I')
+		       ? get_u32(ev->payload + SIZE_OWNER)
+		       : 0;
 }
 
 uint32_t sleep_device_us(const struct event *ev)

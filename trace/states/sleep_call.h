@@ -36,8 +36,8 @@ int32_t sleep_lock_owner(const struct event *ev);
 
 #define SLEEP_STACK_AT 8 /* offset of the number of a stack in a payload */
 
-/* Of the same: the number of the stack in which the thread slept (trace/ovni/stack_file.h); 0:
- * none. */
+/* Of the same: the number of the stack in which the thread slept (trace/ovni/stack_file.h); of an
+ * OHr that of the wait for a CPU which it ends, of a thread that left its CPU runnable. 0: none. */
 uint32_t sleep_stack(const struct event *ev);
 
 /* Of the same: the time at the device of the request that ended the sleep, us; 0: none, or not

@@ -106,7 +106,7 @@ static int parse_why(const struct cli_option *option, const char *text, void *to
 
 	o->why = WHY_NONE;
 	o->stack_ns = o->irq_ns = 0;
-	o->irq = o->io = o->wakers = false;
+	o->irq = o->io = o->wakers = o->preempted = false;
 	o->priorities = false;
 	for (const char *at = text;; at++) {
 		size_t len = strcspn(at, ",");
@@ -125,6 +125,8 @@ static int parse_why(const struct cli_option *option, const char *text, void *to
 			parts = STACK_OF_KERNEL | STACK_OF_USER;
 		else if (!strcmp(word, "wakers"))
 			o->wakers = true;
+		else if (!strcmp(word, "preempted"))
+			o->preempted = true;
 		else if (!strcmp(word, "irq"))
 			o->irq = true;
 		else if (!strcmp(word, "io"))
@@ -139,13 +141,13 @@ static int parse_why(const struct cli_option *option, const char *text, void *to
 			 (!limit || *limit || units_parse_time(word, limit)))
 			return cli_refuse(option, text,
 					  "'%s' is none of call, lock, none, prio, irq, io, stack, "
-					  "stack=kernel, stack=user, stack=both, wakers%s",
+					  "stack=kernel, stack=user, stack=both, wakers, preempted%s",
 					  word, limit ? " and no time, as in 100us" : "");
 		at += len;
 		if (!*at)
 			break;
 	}
-	if (o->wakers && !parts)
+	if ((o->wakers || o->preempted) && !parts)
 		parts = STACK_OF_KERNEL;
 	if (o->why == WHY_NONE && (parts || o->irq || o->io || o->priorities))
 		o->why = WHY_CALL;
@@ -364,7 +366,7 @@ RULE(uses_return_probes, !o->no_returns)
 
 static const char *const modes[] = {"off", "summary", "full", NULL};  /* enum mode */
 static const char *const policies[] = {"drop-new", "drop-old", NULL}; /* enum on_full */
-static const char *const whys[] = {"call", "lock", "none", "prio", "stack", "wakers", "irq", "io", NULL};
+static const char *const whys[] = {"call", "lock", "none", "prio", "stack", "wakers", "preempted", "irq", "io", NULL};
 static const char *const clocks[] = {"scheduler", "tracepoint", NULL};
 
 #define TO(member) offsetof(struct options, member)
@@ -508,12 +510,12 @@ static const struct cli_option table[] = {
 	 "call (default): record the system call in which a thread sleeps; lock: also the owner of the "
 	 "lock that it waits for; stack: also the kernel stack of sleeps of 1 ms or more, stack,100us of "
 	 "100 us or more, stack=both: of the program, too, stack=user: of it alone; wakers: also the stack of the thread or "
-	 "interrupt that ended such a sleep; lock,stack: both; irq: "
+	 "interrupt that ended such a sleep; preempted: also stacks of waits for a CPU as long; lock,stack: both; irq: "
 	 "also the time that interrupts take from each run, and single ones of 10 us or more, irq,2us of 2 us "
 	 "or more; io: also the block request of a sleep; prio: also priorities, and the CPUs on which a "
 	 "thread may run; none: nothing",
 	 .choices = whys, .holds = why_fits,
-	 .rule = "call, lock, prio, stack, wakers, irq and io need --mode full and switch among --events; io also "
+	 .rule = "call, lock, prio, stack, wakers, preempted, irq and io need --mode full and switch among --events; io also "
 		 "wake among them, and no --kernel-model"},
 	{"counters", 0, "EVENTS", parse_counters, TO(counters),
 	 "count perf events in each run of a thread: cycles,instructions; page-faults, task-clock and other "

@@ -134,6 +134,7 @@ struct options {
 	unsigned stack_parts;	    /* STACK_OF_*: what they have */
 	uint64_t stack_ns;	    /* stacks of sleeps of this length or longer; 0: none */
 	bool wakers;		    /* and those of their wakers */
+	bool preempted;		    /* and of waits of preempted threads as long */
 	bool priorities;	    /* --why=prio */
 	struct counters counters;   /* --counters */
 	unsigned wakeup_tracepoint; /* --wakeup-clock: 0 scheduler, 1 tracepoint */

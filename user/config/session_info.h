@@ -79,6 +79,7 @@ struct session_info {
 	bool priorities;      /* threads have priorities (--why=prio) */
 	uint64_t stack_ns; /* sleeps of this length or longer have stacks (--why=stack); 0: none */
 	bool wakers;	   /* and those of their wakers */
+	bool preempted;	   /* and waits of preempted threads as long have some */
 	const struct kernel_symbols *symbols; /* NULL: the kernel shows none */
 	struct user_stacks *user_stacks;      /* NULL: stacks have no frames of user code */
 	bool throttled_partly;	    /* a wait that a CPU quota prolongs counts as preempted (6) */

@@ -115,6 +115,7 @@ static int set_constants(struct bpf_load *bpf, const struct options *options)
 		.io = bpf->io,
 		.stack_parts = bpf->stack_parts,
 		.wakers = bpf->wakers,
+		.preempted = bpf->preempted,
 		.hidden_pid = options->self ? 0 : (__u32)getpid(),
 		.pid_namespace = pid_namespace(),
 		.max_rate = options->max_rate,

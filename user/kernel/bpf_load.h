@@ -55,6 +55,7 @@ struct bpf_load {
 	uint32_t priority_words; /* of sets of CPUs (--why=prio); 0: no priorities are recorded */
 	unsigned stack_parts;	 /* STACK_OF_*: what they have */
 	bool wakers;		 /* and with the stacks of the wakers */
+	bool preempted;		 /* and waits of preempted threads have some */
 	bool throttled_partly;	 /* a wait that begins as preempted stays so */
 	bool preempt_calls;	 /* a program may keep its CPU (bpf_preempt_disable) */
 	bool find_stack;	 /* the memory that a stack is in can be looked up */

@@ -231,9 +231,14 @@ static void call_kernel_function(struct bpf_program *program, const struct btf *
 /* The kernel's function that has a task run a program on its way to user code; NULL: none. */
 static const char *task_work_function(const struct btf *btf)
 {
-	static const char *const name = "bpf_task_work_schedule_resume_impl";
+	/* a later kernel may have it without the suffix, and the same first arguments */
+	static const char *const names[] = {"bpf_task_work_schedule_resume_impl",
+					    "bpf_task_work_schedule_resume"};
 
-	return btf__find_by_name_kind(btf, name, BTF_KIND_FUNC) >= 0 ? name : NULL;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (btf__find_by_name_kind(btf, names[i], BTF_KIND_FUNC) >= 0)
+			return names[i];
+	return NULL;
 }
 
 /* For kernel_preempt_disable() and _enable(), and for the owners of locks, in a program. */
@@ -295,6 +300,7 @@ static int choose_stacks(struct bpf_load *bpf, const struct options *options, co
 {
 	bpf->stack_parts = bpf->stack_ns ? options->stack_parts : 0;
 	bpf->wakers = bpf->stack_ns && options->wakers;
+	bpf->preempted = bpf->stack_ns && options->preempted;
 	if (!(bpf->stack_parts & STACK_OF_USER) || task_work_function(btf))
 		return 0;
 	log_error("--why=stack=%s: stacks of user code need Linux 6.18 or newer "

@@ -197,6 +197,8 @@ int recorder_print_plan(const struct recorder *r)
 		       r->symbols || r->bpf.stack_parts == STACK_OF_USER ? "" : ", without names");
 	if (r->bpf.wakers)
 		printf("and of their wakers\n");
+	if (r->bpf.preempted)
+		printf("and of waits of preempted threads\n");
 	printf("interrupts are recorded as wakers: %s\n", r->bpf.interrupts_unknown ? "no" : "yes");
 	printf("the programs are loaded; nothing is recorded (--dry-run)\n");
 	return flush_stdout();
@@ -348,6 +350,7 @@ static int open_sink(struct recorder *r)
 		.perf_events = r->bpf.perf_events,
 		.stack_ns = r->bpf.stack_ns,
 		.wakers = r->bpf.wakers,
+		.preempted = r->bpf.preempted,
 		.symbols = r->symbols,
 		.user_stacks = r->user_stacks,
 		.throttled_partly = r->bpf.throttled_partly,

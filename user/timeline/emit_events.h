@@ -172,18 +172,23 @@ static inline size_t put_sleep(struct timeline *tl, struct task *task, uint8_t *
 }
 
 /* Appends OHr or OHe, with the time that interrupts took from the run before, if any, and OHr with
- * the request that ended the sleep; after a loss there is no space. The caller has made room. */
+ * the request that ended the sleep, or the number of the stack of a wait that was no sleep; after a
+ * loss there is no space. The caller has made room. */
 static inline void emit_after_run(struct timeline *tl, struct task *task, uint32_t mcv,
 				  uint64_t clock)
 {
 	const struct {
 		uint32_t taken, device;
 		uint64_t request;
-	} payload = {irq_time_encode(task->irq_ns), task->io.device, task->io.request};
+	} payload = {irq_time_encode(task->irq_ns), task->io.device,
+		     task->io.device ? task->io.request : task->sleep_stack};
 	size_t size = payload.taken ? sizeof(payload.taken) : 0;
 
-	if (unlikely(payload.device && mcv == MCV('O', 'H', 'r')))
+	if (unlikely((payload.device || task->sleep_stack) && mcv == MCV('O', 'H', 'r'))) {
 		size = sizeof(payload);
+		tl->counts.wait_stacks += task->sleep_stack && !task->known;
+		task->sleep_stack = 0;
+	}
 	task->irq_ns = 0;
 	task->io.device = 0;
 	if (unlikely(task->known))

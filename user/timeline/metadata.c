@@ -447,6 +447,8 @@ static void put_stacks(struct json *session, const struct session *s)
 		json_put_bool(stacks, "user", true);
 	if (s->info->wakers)
 		json_put_bool(stacks, "wakers", true);
+	if (s->info->preempted)
+		json_put_bool(stacks, "preempted", true);
 	if (!s->closed || !s->stacks)
 		return;
 	if (s->info->user_stacks) {
@@ -454,6 +456,8 @@ static void put_stacks(struct json *session, const struct session *s)
 		json_put_u64(stacks, "user_unknown", unknown);
 	}
 	json_put_u64(stacks, "sleeps", s->counts.stacks);
+	if (s->info->preempted)
+		json_put_u64(stacks, "waits", s->counts.wait_stacks);
 	if (s->info->wakers)
 		json_put_u64(stacks, "woken", sleep_stacks_wakers(s->stacks));
 	json_put_u64(stacks, "different", sleep_stacks_different(s->stacks));

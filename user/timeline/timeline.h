@@ -45,7 +45,8 @@ struct timeline_counts {
 	uint64_t outside; /* before t0 or after t1: no event, not a loss */
 	uint64_t lost;	  /* as RECORD_LOST says */
 	uint64_t migrations, wakeups, preemptions, switches;
-	uint64_t stacks;		   /* sleeps with the number of their stack */
+	uint64_t stacks;		   /* sleeps with the number of their stack, */
+	uint64_t wait_stacks;		   /* and waits of preempted threads */
 	uint64_t irq_marks, irqs_left_out; /* long interrupts: with marks; that came too late */
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report stacks: the time asleep by stack, for off-CPU flame graphs.
+ * report stacks: the time asleep by stack, for off-CPU flame graphs; with --time runnable the time
+ * waiting for a CPU, whose stacks --why=preempted records.
  *
  *   worker (1204);entry_SYSCALL_64_after_hwframe_[k];do_syscall_64_[k];...;futex_wait_[k] 90021
  *
@@ -142,18 +143,21 @@ static int64_t frame_of(struct walk *w, uint32_t base)
 static void stay(void *arg, uint32_t stream, enum time_use use, int64_t begin, int64_t end)
 {
 	struct walk *w = arg;
+	enum time_class class;
 	int64_t frame, *own;
 
 	/* a sleep since before the recording has no reason, but may have a stack */
-	if (use < TIME_ASLEEP || use == TIME_LOST || !w->report->filter->streams[stream] ||
-	    w->err || (time_use_class(use) != CLASS_ASLEEP && !(w->ev && sleep_stack(w->ev))))
+	class = w->flame.time == FLAME_RUNNABLE ? CLASS_RUNNABLE : CLASS_ASLEEP;
+	if (use == TIME_LOST || !w->report->filter->streams[stream] || w->err ||
+	    (time_use_class(use) != class &&
+	     (class == CLASS_RUNNABLE || use < TIME_ASLEEP || !(w->ev && sleep_stack(w->ev)))))
 		return;
 	frame = frame_of(w, w->tracks[stream].base);
 	if (frame < 0) {
 		w->err = (int)frame;
 		return;
 	}
-	own = &w->flame.frames[frame].own[CLASS_ASLEEP];
+	own = &w->flame.frames[frame].own[class];
 	*own = clock_sum(*own, clock_distance(begin, end));
 	w->flame.frames[frame].calls++;
 	w->sleeps++;
@@ -191,7 +195,9 @@ static int walk(struct walk *w, const char *path)
 	flame_add_up(&w->flame);
 	err = w->err ? w->err : flame_output(report, &w->flame, path, 1000);
 	if (!err && w->sleeps && w->sleeps == w->without)
-		log_warn("%s: no sleep has a stack (ovni-bpf --why=stack records them)", path);
+		log_warn("%s: no %s has a stack (ovni-bpf --why=%s records them)", path,
+			 w->flame.time == FLAME_RUNNABLE ? "wait for a CPU" : "sleep",
+			 w->flame.time == FLAME_RUNNABLE ? "preempted" : "stack");
 	err = err ? err : walked;
 out:
 	intervals_fini(&intervals);
@@ -200,7 +206,9 @@ out:
 
 static int print(struct report *report, const char *path)
 {
-	struct walk w = {.report = report, .flame.time = FLAME_ASLEEP};
+	struct walk w = {.report = report,
+			 .flame.time = report->flame_time == FLAME_RUNNABLE ? FLAME_RUNNABLE
+									    : FLAME_ASLEEP};
 	int err = flame_begin(&w.flame, report);
 
 	if (err)
