@@ -195,7 +195,7 @@ for how in TERM INT ctrl-c; do
 	wait_for "$how: the ranks begin" began "$how.out"
 	recorders=$(recorder_of "$how" n1; recorder_of "$how" n2)
 	if [ $how = ctrl-c ]; then # as of a terminal, to all of its processes: twice within a second
-		pid=$(pgrep -P $job srun)
+		pid=$(pgrep -o -f '^srun .*/ovni-job -o ctrl-c$')
 		kill -INT "$pid"; sleep 0.3; kill -INT "$pid"
 	else
 		scancel --signal=$how "$(step)"
