@@ -51,6 +51,7 @@ struct kind {
 	uint32_t enter;		 /* of ROLE_ENTER and ROLE_LEAVE: the MCV that enters */
 	uint32_t leave;		 /* the one that leaves */
 	uint32_t region, string; /* PALLAS_NONE before their first use */
+	uint32_t counters;	 /* the string of jumbo events with counters; as they are */
 	uint32_t attributes[SIGNATURE_ARGS_MAX];
 };
 
@@ -67,7 +68,8 @@ struct export
 	struct event_map *map; /* MCV -> index in kinds + 1 */
 	struct kind *kinds;
 	size_t nkinds;
-	uint32_t known_strings;	 /* references below it have a line in the mapping */
+	struct hash jumbo_of;	 /* MCV and data of jumbo events: their strings */
+	struct hash jumbo_taken; /* strings of jumbo events */
 	uint32_t bytes8, bytes1; /* attributes for undeclared payload */
 	int64_t start;
 	uint64_t events;
@@ -75,6 +77,8 @@ struct export
 	struct thread_writer *t;
 	uint32_t thread;
 	uint32_t off_region; /* the open region off the CPU, PALLAS_NONE for none */
+	const struct json *hwc; /* its hardware counters, or NULL */
+	uint32_t counters[PALLAS_LIST_VALUES]; /* their attributes; PALLAS_NONE before their use */
 };
 
 static int no_memory(struct export *x)
@@ -134,7 +138,10 @@ static struct kind *kind_of(struct export *x, uint32_t mcv)
 	k = ARRAY_ADD(x->kinds, x->nkinds);
 	if (!k)
 		return NULL;
-	*k = (struct kind){.mcv = mcv, .region = PALLAS_NONE, .string = PALLAS_NONE};
+	*k = (struct kind){.mcv = mcv,
+			   .region = PALLAS_NONE,
+			   .string = PALLAS_NONE,
+			   .counters = PALLAS_NONE};
 	memset(k->attributes, 0xff, sizeof(k->attributes));
 	catalog_find(mcv, &k->sig);
 	k->role = pair_role(mcv, &k->enter, &k->leave);
@@ -204,7 +211,7 @@ static void plain_english(const struct catalog_event *entry, char *out, size_t s
 {
 	size_t n = entry ? strcspn(entry->english, "[%") : 0;
 
-	while (n && entry->english[n - 1] == ' ')
+	while (n && strchr(" :", entry->english[n - 1]))
 		n--;
 	snprintf(out, size, "%.*s", (int)n, entry ? entry->english : "");
 }
@@ -347,28 +354,106 @@ static int put_values(struct export *x, struct kind *k, uint32_t entry, const st
 
 /* ---- events ---- */
 
-/* The string of a jumbo event, one for each content: there are few of them. */
-static uint32_t jumbo_string(struct export *x, const struct event *ev)
+/*
+ * The string of a jumbo event, one for each content, of which there are few: "VYc+ creates the task
+ * type 1 labelled solve"; the bytes in hexadecimal if there is no such sentence, or if another content
+ * has it.
+ */
+static uint32_t jumbo_string(struct export *x, const struct kind *k, const struct event *ev)
 {
-	uint32_t ref = PALLAS_NONE;
-	struct text_stream stream;
+	struct hash_key key = hash_key_of(ev->payload, ev->payload_size);
+	char english[400], mcv[8];
+	uint32_t ref = PALLAS_NONE, *at, *taken;
+	struct text_stream hex;
 	char *text;
 
-	if (!text_stream_open(&stream))
-		return PALLAS_NONE;
-	fprintf(stream.out, "jumbo %06x ", event_mcv(ev));
-	put_hex(stream.out, ev->payload, ev->payload_size);
-	text = text_stream_close(&stream);
-	if (!text)
-		return PALLAS_NONE;
-	ref = archive_writer_string(x->w, text);
-	if (ref != PALLAS_NONE && ref >= x->known_strings) {
-		/* new strings get the highest reference: this one is new */
-		x->known_strings = ref + 1;
-		fprintf(x->lines.out, "S %u %s +\n", ref, text + 6);
+	key.c ^= k->mcv;
+	at = hash_at(&x->jumbo_of, key);
+	if (!at || *at != HASH_NONE)
+		return at ? *at : PALLAS_NONE;
+	snprintf(mcv, sizeof(mcv), "%c%c%c", ev->model, ev->category, ev->value);
+	if (k->sig && k->sig->jumbo &&
+	    catalog_explain(ev, english, sizeof(english)) < sizeof(english)) {
+		text = xasprintf("%s+ %s", mcv, english);
+		ref = text ? archive_writer_string(x->w, text) : PALLAS_NONE;
+		free(text);
 	}
-	free(text);
+	taken = ref == PALLAS_NONE ? NULL : hash_at(&x->jumbo_taken, (struct hash_key){.a = ref});
+	if (!taken || *taken != HASH_NONE) {
+		if (!text_stream_open(&hex))
+			return PALLAS_NONE;
+		fprintf(hex.out, "jumbo %06x ", k->mcv);
+		put_hex(hex.out, ev->payload, ev->payload_size);
+		text = text_stream_close(&hex);
+		ref = text ? archive_writer_string(x->w, text) : PALLAS_NONE;
+		free(text);
+		taken = ref == PALLAS_NONE
+				? NULL
+				: hash_at(&x->jumbo_taken, (struct hash_key){.a = ref});
+	}
+	if (!taken)
+		return PALLAS_NONE;
+	*at = *taken = ref;
+	fprintf(x->lines.out, "S %u %06x ", ref, k->mcv);
+	put_hex(x->lines.out, ev->payload, ev->payload_size);
+	fputs(" +\n", x->lines.out);
 	return ref;
+}
+
+/* ---- counters ---- */
+
+/* True if the data of a jumbo event are values of counters, which fit into an attribute list. */
+static bool has_counters(const struct kind *k, const struct event *ev)
+{
+	return ev->jumbo && k->sig && k->sig->jumbo && k->sig->nargs == 1 && k->sig->args[0].many &&
+	       k->sig->args[0].type == ARG_I64 && ev->payload_size && ev->payload_size % 8 == 0 &&
+	       ev->payload_size / 8 <= PALLAS_LIST_VALUES;
+}
+
+static uint32_t counters_string(struct export *x, struct kind *k, const struct event *ev)
+{
+	char text[256], english[200];
+
+	if (k->counters != PALLAS_NONE)
+		return k->counters;
+	plain_english(catalog_find(k->mcv, NULL), english, sizeof(english));
+	snprintf(text, sizeof(text), "%c%c%c+ %s", ev->model, ev->category, ev->value, english);
+	k->counters = archive_writer_string(x->w, text);
+	fprintf(x->lines.out, "S %u %06x - +\n", k->counters, k->mcv);
+	return k->counters;
+}
+
+/* The attribute of a counter of the present thread: its name in the metadata, or its number. */
+static uint32_t counter_attribute(struct export *x, size_t i)
+{
+	char number[24];
+	const char *name;
+
+	if (x->counters[i] != PALLAS_NONE)
+		return x->counters[i];
+	snprintf(number, sizeof(number), "%zu", i);
+	name = json_string(json_key(json_key(x->hwc, number), "name"));
+	x->counters[i] = archive_writer_attribute(x->w, name ? name : number, PALLAS_TYPE_I64);
+	return x->counters[i];
+}
+
+static int put_counters(struct export *x, uint32_t entry, const struct event *ev)
+{
+	uint8_t bytes[PALLAS_LIST_VALUES * (PALLAS_VALUE_HEADER + 8)];
+	struct values v = {.size = 0};
+	size_t size = 0, n = ev->payload_size / 8;
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t attribute = counter_attribute(x, i);
+
+		if (attribute == PALLAS_NONE)
+			return no_memory(x);
+		v.size = v.n = 0;
+		value_put(&v, attribute, ev->payload + 8 * i, 8);
+		memcpy(bytes + size, v.bytes, v.size);
+		size += v.size;
+	}
+	return thread_writer_values(x->t, entry, (uint8_t)n, bytes, size);
 }
 
 static uint64_t time_of(const struct export *x, int64_t clock)
@@ -381,6 +466,7 @@ static int put_event(struct export *x, const struct event *ev)
 	struct kind *k = kind_of(x, event_mcv(ev));
 	uint32_t record = PALLAS_GENERIC, ref = PALLAS_NONE, entry;
 	size_t covered = 0; /* bytes of the payload that are part of the region */
+	bool counters = false;
 	enum role role;
 	int err;
 
@@ -420,7 +506,11 @@ static int put_event(struct export *x, const struct event *ev)
 		record = role == ROLE_ENTER ? PALLAS_ENTER : PALLAS_LEAVE;
 		break;
 	case ROLE_POINT:
-		ref = ev->jumbo ? jumbo_string(x, ev) : kind_string(x, k);
+		counters = has_counters(k, ev);
+		if (counters)
+			ref = counters_string(x, k, ev);
+		else
+			ref = ev->jumbo ? jumbo_string(x, k, ev) : kind_string(x, k);
 		covered = ev->jumbo ? ev->payload_size : 0;
 		break;
 	}
@@ -432,7 +522,9 @@ static int put_event(struct export *x, const struct event *ev)
 	err = thread_writer_event(x->t, entry, time_of(x, ev->clock));
 	if (err)
 		return err;
-	if (covered < ev->payload_size)
+	if (counters)
+		err = put_counters(x, entry, ev);
+	else if (covered < ev->payload_size)
 		err = put_values(x, k, entry, ev, covered);
 	return err;
 }
@@ -558,9 +650,12 @@ static int put_stream(struct export *x, size_t i)
 	char name[64], *text = meta ? json_text(meta) : NULL;
 	int err;
 
-	json_free(meta);
-	if (!text)
+	if (!text) {
+		json_free(meta);
 		return no_memory(x);
+	}
+	x->hwc = json_get(meta, "nosv.hwc");
+	memset(x->counters, 0xff, sizeof(x->counters));
 	snprintf(name, sizeof(name), "thread %" PRId64, owner->tid);
 	x->off_region = PALLAS_NONE;
 	x->t = archive_writer_thread(x->w, owner->name ? owner->name : name, &x->thread);
@@ -579,6 +674,8 @@ static int put_stream(struct export *x, size_t i)
 	err = put_regions(x);
 out:
 	free(text);
+	json_free(meta);
+	x->hwc = NULL;
 	thread_writer_free(x->t);
 	x->t = NULL;
 	return err;
@@ -731,6 +828,8 @@ out:
 	free(x.labels);
 	hash_free(&x.label_of);
 	hash_free(&x.region_of);
+	hash_free(&x.jumbo_of);
+	hash_free(&x.jumbo_taken);
 	event_map_free(x.map);
 	free(x.kinds);
 	return status;

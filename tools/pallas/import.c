@@ -100,14 +100,26 @@ static int put(struct import *m, uint32_t mcv, int64_t clock, const void *payloa
 	return m->out.size < BUFFER_BYTES ? 0 : flush(m);
 }
 
-static int put_jumbo(struct import *m, const struct mapped_event *as, int64_t clock)
+/* Writes a jumbo event: the data are those of the mapping, then the values of `list`. */
+static int put_jumbo(struct import *m, const struct mapped_event *as, int64_t clock,
+		     struct pallas_list list)
 {
 	uint8_t *at = bytes_more(&m->out, EVENT_HEADER_SIZE + 4);
+	struct pallas_list sizes = list;
+	struct pallas_value v;
+	size_t size = as->size;
+	int got;
 
 	if (!at)
 		return -ENOMEM;
-	event_encode_jumbo(at, as->mcv, clock, (uint32_t)as->size);
+	while ((got = pallas_value_next(&sizes, &v)) == 1)
+		size += v.size;
+	if (got < 0)
+		return got;
+	event_encode_jumbo(at, as->mcv, clock, (uint32_t)size);
 	bytes_put(&m->out, as->payload, as->size);
+	while (pallas_value_next(&list, &v) == 1)
+		bytes_put(&m->out, v.bytes, v.size);
 	if (m->out.failed)
 		return -ENOMEM;
 	return m->out.size < BUFFER_BYTES ? 0 : flush(m);
@@ -234,6 +246,13 @@ static int next_list(const struct pallas_event *e, struct plan *p)
 	return got < 0 ? got : 0;
 }
 
+static int damaged_lists(const struct import *m, const struct pallas_event *e)
+{
+	log_error("%s/%s: event %u: its attribute lists are damaged", m->trace.path,
+		  m->thread->path, e->id);
+	return -EBADMSG;
+}
+
 /* Writes an event: the payload is the start in the mapping, then the values of the occurrence. */
 static int put_ours(struct import *m, const struct pallas_expand *x, struct plan *p)
 {
@@ -242,20 +261,26 @@ static int put_ours(struct import *m, const struct pallas_expand *x, struct plan
 	int64_t clock = (int64_t)(x->time + (uint64_t)m->start);
 	uint8_t payload[EVENT_PAYLOAD_MAX];
 	struct pallas_value v;
+	bool has_list;
 	size_t size;
 	int err, got;
 
 	if (p->as == HASH_NONE)
 		return 0;
 	m->events++;
-	if (as->jumbo)
-		return put_jumbo(m, as, clock);
+	has_list = p->has_list && (uint64_t)p->list.occurrence == x->seen[x->event] - 1;
+	if (as->jumbo) {
+		err = put_jumbo(m, as, clock, has_list ? p->list : (struct pallas_list){0});
+		if (!err && has_list)
+			err = next_list(e, p);
+		return err == -EBADMSG ? damaged_lists(m, e) : err;
+	}
 	size = as->size;
 	if (size > EVENT_PAYLOAD_MAX)
 		return no_mapping(m, e);
 	if (size)
 		memcpy(payload, as->payload, size);
-	if (p->has_list && (uint64_t)p->list.occurrence == x->seen[x->event] - 1) {
+	if (has_list) {
 		while ((got = pallas_value_next(&p->list, &v)) == 1) {
 			if (v.size > EVENT_PAYLOAD_MAX - size)
 				return no_mapping(m, e);
@@ -263,11 +288,8 @@ static int put_ours(struct import *m, const struct pallas_expand *x, struct plan
 			size += v.size;
 		}
 		err = got < 0 ? got : next_list(e, p);
-		if (err) {
-			log_error("%s/%s: event %u: its attribute lists are damaged", m->trace.path,
-				  m->thread->path, e->id);
-			return err;
-		}
+		if (err)
+			return damaged_lists(m, e);
 	}
 	if (size == 1) {
 		log_error("%s/%s: event %u: a payload of one byte does not exist in ovni",
@@ -487,11 +509,8 @@ static int plans_make(struct import *m)
 			      : plan_foreign(m, i, &m->plans[i]);
 		if (err)
 			return err;
-		if (next_list(&g->events[i], &m->plans[i])) {
-			log_error("%s/%s: event %u: its attribute lists are damaged", m->trace.path,
-				  m->thread->path, g->events[i].id);
-			return -EBADMSG;
-		}
+		if (next_list(&g->events[i], &m->plans[i]))
+			return damaged_lists(m, &g->events[i]);
 	}
 	return 0;
 }
