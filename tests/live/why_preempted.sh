@@ -21,15 +21,18 @@ cat >spin.c <<'E'
 #define KEEP asm volatile("" ::: "memory") /* no tail call */
 static pthread_barrier_t begun;
 static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1e3 + t.tv_nsec / 1e6; }
+static double ran(void) { struct timespec t; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); return t.tv_sec * 1e3 + t.tv_nsec / 1e6; }
 static long taken(void) { struct rusage u; getrusage(RUSAGE_THREAD, &u); return u.ru_nivcsw; }
-/* Spins for 120 ms. A gap of 2 ms in which the CPU was taken from it is a long wait. */
+/* Spins for 40 ms of its own time, so it is preempted as often on a busy machine. A gap of 2 ms in which the CPU was taken from it is a long wait. */
 #define SPINNER(color) \
 	OUT void spin_##color(long *waits, long *all) \
 	{ \
-		double begin = now(), last = begin, t; \
+		double last = now(), t, until = ran() + 40; \
 		long first = taken(), seen = first; \
-		for (; (t = now()) - begin < 120; last = t) \
+		for (; ran() < until; last = t) { \
+			t = now(); \
 			if (t - last > 2) { long n = taken(); *waits += n > seen; seen = n; } \
+		} \
 		*all = taken() - first; \
 		KEEP; \
 	} \
