@@ -93,6 +93,20 @@ n = finding("shared-cpu", who=low["low"], by=middle["middle"])
 ran("the culprit ran", n["run_ns"], middle["ran"], [low["low"], middle["middle"]])
 P
 
+# The same without probes: the lock, its owner, and the priorities of all three.
+recipe inversion-why record inversion-why command --why=lock,prio -- problems inversion -r 15 <<'P'
+high, middle, low = ([line for line in lines if name in line][0] for name in ("high", "middle", "low"))
+n = finding("owner", who=high["high"], by=low["low"])
+slept("asleep for the mutex", n["time_ns"], high["slept"], [high["high"]])
+waited("the holder waited", n["wait_ns"], low["waited"], [low["low"]])
+ran("the holder ran", n["run_ns"], low["ran"], [low["low"]])
+found = [f for f in load("json")["findings"] if f["kind"] == "owner"][0]
+check(found["lock"] == "mutex", "the lock is", found["lock"])
+for text in ("the owner had SCHED_OTHER nice -20", f"middle ({middle['middle']}), which ran meanwhile, SCHED_FIFO 1",
+             f"high ({high['high']}), which slept longest, SCHED_FIFO 2"):
+    check(text in found["text"], "no", text, "in", found["text"])
+P
+
 if on_disk; then
 WORKLOAD_REPORT=none "$WORKLOADS/problems" data || complain "there is no file to read"
 problem io -a --why=io -- <<'P'

@@ -208,6 +208,7 @@ static char *inversion_of(const struct overview *o, const struct finding *findin
 	uint32_t owner = finding->by.stream;
 	const char *priority = thread_priority_longest(&f->priorities, owner, f->last), *other;
 	int64_t culprit = longest_culprit(f, owner);
+	struct finding_party party;
 	char *text, *more, *who;
 
 	if (!priority || finding->by.kind != PARTY_THREAD)
@@ -223,8 +224,10 @@ static char *inversion_of(const struct overview *o, const struct finding *findin
 				: thread_priority_longest(&f->priorities, stream, f->last);
 		if (!other)
 			continue;
-		who = party_text(o,
-				 &(struct finding_party){.kind = PARTY_THREAD, .stream = stream});
+		party = (struct finding_party){
+			PARTY_THREAD, stream,
+			f->processes[f->threads[stream].process].rank, 0};
+		who = party_text(o, &party);
 		more = who ? xasprintf("%s, %s, which %s, %s", text, who,
 				       i ? "slept longest" : "ran meanwhile", text_shown(other))
 			   : NULL;
