@@ -75,5 +75,13 @@ lossy() { # NAME METADATA SENTENCE
 lossy recorder '{"bpf": {"session": {"lost": "7"}}}' "the recorder lost 7 events"
 lossy crash '{"bpf": {"recovered": {"by": "x"}}}' "a repair closed 1 stream after a crash"
 lossy simulator '{"accel": {"run": {"dropped": "9"}}}' "9 records were dropped by the producers of Loom runs"
+# The clocks of several nodes are corrected: those of the generated job are 7 ns apart, of which 1 is its offset.
+rm -rf trace archive back
+"$B/tests/bench/generate" job 1000 trace 192 >/dev/null && "$pallas" export trace archive 2>err && "$pallas" import archive back 2>>err ||
+	{ cat err; fail "a job"; }
+for node in 0 1 2; do
+	"$B/bin/ovni-dump" "back/loom.n000$node/proc.1000/thread.1000" 2>/dev/null | sed -n 's/^ *\([0-9]*\) *OHx.*/\1/p'
+done | paste -sd' ' >firsts
+[ "$(cat firsts)" = "1000000000 1000000006 1000000012" ] || fail "clocks of a job: $(cat firsts)"
 echo "$trips traces made the trip"
 exit $status

@@ -10,7 +10,8 @@
  *   other event            GENERIC, a string with its MCV and meaning
  *   arguments              attribute list of the occurrence, one value each
  *
- * In: the streams, one after the other; out: the archive. Invariant: each ovni event is one Pallas
+ * In: the streams, one after the other, with the clocks that the table of the trace corrects; out:
+ * the archive. Invariant: each ovni event is one Pallas
  * event, between THREAD_BEGIN and THREAD_END of its thread; and each region or string has its line
  * in the mapping, so the import restores every event.
  */
@@ -545,30 +546,34 @@ static bool left_out(const struct export *x, const struct event *ev)
 }
 
 /* Writes all events of a stream between THREAD_BEGIN and THREAD_END. */
-static int put_events(struct export *x, struct stream *stream)
+static int put_events(struct export *x, size_t i)
 {
+	struct stream *stream = &x->source.streams[i];
 	int64_t last = x->start;
 	int got, err;
 
 	stream_rewind(stream);
 	got = stream_step(stream);
 	if (got == 1)
-		last = stream->ev.clock;
+		last = trace_clock(&x->source.trace, i, stream->ev.clock);
 	err = put_frame(x, PALLAS_THREAD_BEGIN, last);
 	if (err)
 		return err;
 	for (; got == 1; got = stream_step(stream)) {
-		if (stream->ev.clock < last) {
+		struct event ev = stream->ev;
+
+		ev.clock = trace_clock(&x->source.trace, i, ev.clock);
+		if (ev.clock < last) {
 			log_error("%s: byte %" PRIu64 ": the clock goes back by %" PRId64
 				  " ns; put the events in order with ovni-sort first",
 				  stream->path, stream_offset(stream),
-				  clock_distance(stream->ev.clock, last));
+				  clock_distance(ev.clock, last));
 			return -EINVAL;
 		}
-		last = stream->ev.clock;
-		if (left_out(x, &stream->ev))
+		last = ev.clock;
+		if (left_out(x, &ev))
 			continue;
-		err = put_event(x, &stream->ev);
+		err = put_event(x, &ev);
 		if (err)
 			return err;
 		x->events++;
@@ -659,7 +664,7 @@ static int put_stream(struct export *x, size_t i)
 	snprintf(name, sizeof(name), "thread %" PRId64, owner->tid);
 	x->off_region = PALLAS_NONE;
 	x->t = archive_writer_thread(x->w, owner->name ? owner->name : name, &x->thread);
-	err = x->t ? put_events(x, &x->source.streams[i]) : -EIO;
+	err = x->t ? put_events(x, i) : -EIO;
 	if (err)
 		goto out;
 	err = thread_writer_finish(x->t);
@@ -767,6 +772,8 @@ static int prepare(struct export *x)
 {
 	int err = source_open(&x->source, x->o->from);
 
+	if (!err)
+		err = source_correct_clocks(&x->source);
 	if (err)
 		return err;
 	for (size_t i = 0; i < x->source.trace.nstreams; i++) {
