@@ -213,13 +213,20 @@ static void write_ours(const struct workload *load, struct sink *s, const char *
 static void real_open(const char *path)
 {
 	static const char *const names[] = {
-		"pallas_global_archive_new",		 "pallas_archive_new",
-		"pallas_thread_writer_new",		 "pallas_global_archive_register_string",
-		"pallas_global_archive_register_region", "pallas_global_archive_define_location_group",
-		"pallas_archive_define_location",	 "pallas_record_enter",
-		"pallas_record_leave",			 "pallas_record_thread_begin",
-		"pallas_record_thread_end",		 "pallas_thread_writer_close",
-		"pallas_archive_close",			 "_ZN6pallas16ParameterHandlerC1Ev",
+		"pallas_global_archive_new",
+		"pallas_archive_new",
+		"pallas_thread_writer_new",
+		"pallas_global_archive_register_string",
+		"pallas_global_archive_register_region",
+		"pallas_global_archive_define_location_group",
+		"pallas_archive_define_location",
+		"pallas_record_enter",
+		"pallas_record_leave",
+		"pallas_record_thread_begin",
+		"pallas_record_thread_end",
+		"pallas_thread_writer_close",
+		"pallas_archive_close",
+		"_ZN6pallas16ParameterHandlerC1Ev",
 		"_ZN6pallas13GlobalArchive5storeEPKcPKNS_16ParameterHandlerE",
 	};
 	void *library = dlopen(path, RTLD_NOW), **to = (void **)&real;

@@ -213,15 +213,15 @@ static int by_slowness(const void *a, const void *b)
 static void show_slowest(struct call_lists *l)
 {
 	qsort(l->slow, l->nslow, sizeof(*l->slow), by_slowness);
-	printf("\n%17s %17s %20s %8s %8s %-24s %s\n", "duration (ns)", "exclusive (ns)", "start (ns)",
-	       "archive", "thread", "name", "region");
+	printf("\n%17s %17s %20s %8s %8s %-24s %s\n", "duration (ns)", "exclusive (ns)",
+	       "start (ns)", "archive", "thread", "name", "region");
 	for (size_t i = 0; i < l->nslow; i++) {
 		const struct slow_call *c = &l->slow[i];
 
-		printf("%17" PRIu64 " %17" PRIu64 " %20" PRIu64 " %8u %8u %-24s %s%s\n", c->duration,
-		       c->duration - c->called, c->begin, c->thread->archive->id, c->thread->id,
-		       text_shown(pallas_thread_name(l->trace, c->thread)), text_shown(c->region),
-		       c->cut ? " (cut)" : "");
+		printf("%17" PRIu64 " %17" PRIu64 " %20" PRIu64 " %8u %8u %-24s %s%s\n",
+		       c->duration, c->duration - c->called, c->begin, c->thread->archive->id,
+		       c->thread->id, text_shown(pallas_thread_name(l->trace, c->thread)),
+		       text_shown(c->region), c->cut ? " (cut)" : "");
 	}
 }
 

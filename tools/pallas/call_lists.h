@@ -2,8 +2,8 @@
 /*
  * call_lists: the histogram of the durations of calls, and the slowest calls, of all threads.
  *
- * In: loaded threads, one after the other; out: tables. Only the times of ENTER and LEAVE events are
- * read. Memory follows the number of regions and of slowest calls, not that of calls.
+ * In: loaded threads, one after the other; out: tables. Only the times of ENTER and LEAVE events
+ * are read. Memory follows the number of regions and of slowest calls, not that of calls.
  */
 #ifndef TOOLS_PALLAS_CALL_LISTS_H
 #define TOOLS_PALLAS_CALL_LISTS_H

@@ -77,7 +77,7 @@ struct export
 	/* the present thread */
 	struct thread_writer *t;
 	uint32_t thread;
-	uint32_t off_region; /* the open region off the CPU, PALLAS_NONE for none */
+	uint32_t off_region;	/* the open region off the CPU, PALLAS_NONE for none */
 	const struct json *hwc; /* its hardware counters, or NULL */
 	uint32_t counters[PALLAS_LIST_VALUES]; /* their attributes; PALLAS_NONE before their use */
 };
@@ -139,10 +139,8 @@ static struct kind *kind_of(struct export *x, uint32_t mcv)
 	k = ARRAY_ADD(x->kinds, x->nkinds);
 	if (!k)
 		return NULL;
-	*k = (struct kind){.mcv = mcv,
-			   .region = PALLAS_NONE,
-			   .string = PALLAS_NONE,
-			   .counters = PALLAS_NONE};
+	*k = (struct kind){
+		.mcv = mcv, .region = PALLAS_NONE, .string = PALLAS_NONE, .counters = PALLAS_NONE};
 	memset(k->attributes, 0xff, sizeof(k->attributes));
 	catalog_find(mcv, &k->sig);
 	k->role = pair_role(mcv, &k->enter, &k->leave);
@@ -357,8 +355,8 @@ static int put_values(struct export *x, struct kind *k, uint32_t entry, const st
 
 /*
  * The string of a jumbo event, one for each content, of which there are few: "VYc+ creates the task
- * type 1 labelled solve"; the bytes in hexadecimal if there is no such sentence, or if another content
- * has it.
+ * type 1 labelled solve"; the bytes in hexadecimal if there is no such sentence, or if another
+ * content has it.
  */
 static uint32_t jumbo_string(struct export *x, const struct kind *k, const struct event *ev)
 {
@@ -388,9 +386,8 @@ static uint32_t jumbo_string(struct export *x, const struct kind *k, const struc
 		text = text_stream_close(&hex);
 		ref = text ? archive_writer_string(x->w, text) : PALLAS_NONE;
 		free(text);
-		taken = ref == PALLAS_NONE
-				? NULL
-				: hash_at(&x->jumbo_taken, (struct hash_key){.a = ref});
+		taken = ref == PALLAS_NONE ? NULL
+					   : hash_at(&x->jumbo_taken, (struct hash_key){.a = ref});
 	}
 	if (!taken)
 		return PALLAS_NONE;

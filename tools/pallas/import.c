@@ -64,7 +64,7 @@ struct import {
 	struct hash mapped_of; /* record, reference */
 	bool ours;
 	int64_t start; /* clock of time 0; of another archive: the first event so far */
-	int fd; /* directory of the new trace */
+	int fd;	       /* directory of the new trace */
 	uint64_t events;
 	struct whole whole;
 	struct json *first; /* metadata of the first stream, written at the end */
@@ -468,8 +468,8 @@ static int put_all(struct import *m, struct pallas_expand *x)
 		int32_t cpu, creator;
 		uint64_t tag;
 	} execute = {-1, -1, 0};
-	int64_t last = m->thread->grammar.total_events ? (int64_t)m->thread->grammar.first_time
-							   : m->start;
+	int64_t last =
+		m->thread->grammar.total_events ? (int64_t)m->thread->grammar.first_time : m->start;
 	int err, got;
 
 	err = m->ours ? 0 : put(m, MCV('O', 'H', 'x'), last, &execute, sizeof(execute));

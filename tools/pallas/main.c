@@ -60,14 +60,9 @@ static bool has_no_part(const void *settings)
 }
 
 #define ENCODING                                                                                   \
-	{"level",                                                                                  \
-	 'l',                                                                                      \
-	 "LEVEL",                                                                                  \
-	 parse_level,                                                                              \
-	 TO(level),                                                                                \
-	 "compression level of zstd, 1 (default) to 19, or none",                                  \
-	 .min = 1,                                                                                 \
-	 .max = 19},                                                                               \
+	{"level",     'l',	 "LEVEL",                                                          \
+	 parse_level, TO(level), "compression level of zstd, 1 (default) to 19, or none",          \
+	 .min = 1,    .max = 19},                                                                  \
 	{                                                                                          \
 		"masking", 0, NULL, cli_flag, TO(masking),                                         \
 			"store numbers in as few bytes as they need"                               \
@@ -114,10 +109,10 @@ static const struct cli_option stats_options[] = {
 	{"histogram", 0, NULL, cli_flag, TO(histogram),
 	 "calls of each region by duration; reads the times of calls"},
 	{"sequences", 0, NULL, cli_flag, TO(sequences),
-	 "every sequence of the grammar, with its contention",
-	 .holds = has_no_part, .rule = "does not take --region, --from or --to"},
-	{"slowest", 0, "N", cli_number, TO(slowest), "the N slowest calls; reads the times of calls",
-	 .min = 1, .max = 100000},
+	 "every sequence of the grammar, with its contention", .holds = has_no_part,
+	 .rule = "does not take --region, --from or --to"},
+	{"slowest", 0, "N", cli_number, TO(slowest),
+	 "the N slowest calls; reads the times of calls", .min = 1, .max = 100000},
 	{"tree", 0, NULL, cli_flag, TO(tree), "the structure: blocks and loops, with durations",
 	 .holds = has_no_part, .rule = "does not take --region, --from or --to"},
 	{"tsv", 0, NULL, cli_flag, TO(tsv), "print tab-separated values, in nanoseconds",
@@ -197,8 +192,8 @@ static int check_archive(struct pallas_trace *trace, const struct pallas_options
 	return found;
 }
 
-static const struct cli *const commands[] = {&print,  &info,   &stats,  &check,
-					    &export, &import, &recode, NULL};
+static const struct cli *const commands[] = {&print,  &info,   &stats,	&check,
+					     &export, &import, &recode, NULL};
 /* The commands that read an archive; NULL: those that write one. */
 static int (*const run[])(struct pallas_trace *trace, const struct pallas_options *o) = {
 	pallas_print, pallas_info, pallas_stats, check_archive, NULL, NULL, NULL};

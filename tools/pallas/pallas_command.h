@@ -32,8 +32,8 @@
  *
  *   REGION CALLS INLINED MIN MAX SUM EXCL_MIN EXCL_MAX EXCL_SUM
  *
- * PALLAS_KEY_OUTER has a line "REGION SUM" for each recursive region: the sum without the calls that are
- * inside a call of the same region.
+ * PALLAS_KEY_OUTER has a line "REGION SUM" for each recursive region: the sum without the calls
+ * that are inside a call of the same region.
  */
 #define PALLAS_KEY_MAP	      "ovni.map"	/* main file */
 #define PALLAS_KEY_CLOCK      "ovni.clock"	/* main file: ns, decimal */
@@ -44,7 +44,7 @@
 #define PALLAS_KEY_PATH	      "ovni.path.%u"	/* archive: of the stream of a location */
 #define PALLAS_KEY_STREAM     "ovni.stream.%u"	/* archive: its stream.json */
 #define PALLAS_KEY_SUMMARY    "ovni.summary.%u" /* archive: of a location */
-#define PALLAS_KEY_OUTER      "ovni.outer.%u"   /* archive: of a location */
+#define PALLAS_KEY_OUTER      "ovni.outer.%u"	/* archive: of a location */
 
 struct pallas_options {
 	const char *from, *to; /* the first and second operand */
@@ -53,7 +53,7 @@ struct pallas_options {
 	bool tsv;	       /* tab-separated, in ns */
 	bool attributes, grammar, loops, definitions, sequences, tree, histogram;
 	uint64_t slowest; /* the number of calls; 0: none */
-	int level; /* of zstd; -1: no compression */
+	int level;	  /* of zstd; -1: no compression */
 	bool masking, blocks, calls;
 	struct selection selection;
 };

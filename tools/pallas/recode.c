@@ -2,11 +2,11 @@
 /*
  * recode: copies an archive with another compression and encoding of its data files.
  *
- * In: an archive of any version that is read; out: an archive with the same names, grammars and elements.
- * The other files stay as they are, but for the configuration in the main file and the offsets of
- * chunks in thread.pallas. Chunks keep their elements; a chunk that durations and exclusive durations
- * share stays shared. Invariant: the main file is written last, so an incomplete copy cannot be opened
- * (rule R19). Specification: pallas.md 4, 7 to 9.
+ * In: an archive of any version that is read; out: an archive with the same names, grammars and
+ * elements. The other files stay as they are, but for the configuration in the main file and the
+ * offsets of chunks in thread.pallas. Chunks keep their elements; a chunk that durations and
+ * exclusive durations share stays shared. Invariant: the main file is written last, so an
+ * incomplete copy cannot be opened (rule R19). Specification: pallas.md 4, 7 to 9.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -88,7 +88,8 @@ static int chunk_copy(struct recode *r, struct pallas_walk *walk, const struct p
 	int err = 0;
 
 	if (sub->n > CHUNK_ELEMENTS_MAX) {
-		log_error("%s/%s: a sub-array of %llu elements is not copied: %u are the most of one chunk",
+		log_error("%s/%s: a sub-array of %llu elements is not copied: %u are the most of "
+			  "one chunk",
 			  r->trace.path, r->thread->path, (unsigned long long)sub->n,
 			  CHUNK_ELEMENTS_MAX);
 		return -EFBIG;
@@ -250,7 +251,8 @@ static int start(struct recode *r)
 	int err;
 
 	if (pallas_lossy(&r->trace)) {
-		log_error("%s: the compression %s keeps only approximate times, which a copy would show as "
+		log_error("%s: the compression %s keeps only approximate times, which a copy would "
+			  "show as "
 			  "exact",
 			  r->trace.path, pallas_compression_names[r->trace.compression]);
 		return -EPROTONOSUPPORT;

@@ -53,8 +53,8 @@ static void head(const struct pallas_thread *t, const char *name)
 	       t->grammar.sequences[t->grammar.root].durations.max);
 }
 
-/* The score of the Pallas tools, in single precision as theirs: the time beyond the fastest occurrence,
- * as a share of the time of the thread. */
+/* The score of the Pallas tools, in single precision as theirs: the time beyond the fastest
+ * occurrence, as a share of the time of the thread. */
 static float contention(const struct pallas_sequence *s, uint64_t thread_ns)
 {
 	uint64_t beyond;

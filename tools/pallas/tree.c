@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tree: prints the structure of a thread: its blocks and loops, with the durations of their sequences.
+ * tree: prints the structure of a thread: its blocks and loops, with the durations of their
+ * sequences.
  *
- * In: thread.pallas; out: a line for each token that is no event, below that of the sequence around it.
- * The summaries are those of all occurrences of a sequence in the thread. A sequence that was printed
- * before is not printed again below its line, so the tree has at most as many lines as the grammar has
- * tokens. Specification: pallas.md 7, 14.
+ * In: thread.pallas; out: a line for each token that is no event, below that of the sequence around
+ * it. The summaries are those of all occurrences of a sequence in the thread. A sequence that was
+ * printed before is not printed again below its line, so the tree has at most as many lines as the
+ * grammar has tokens. Specification: pallas.md 7, 14.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,8 +19,8 @@
 #define NAME_BYTES 512
 #define INDENT_MAX 200 /* levels that move to the right */
 
-static void show_line(const struct pallas_trace *trace, const struct pallas_thread *t, uint32_t place,
-		      uint32_t iterations, uint32_t depth, bool again)
+static void show_line(const struct pallas_trace *trace, const struct pallas_thread *t,
+		      uint32_t place, uint32_t iterations, uint32_t depth, bool again)
 {
 	const struct pallas_sequence *s = &t->grammar.sequences[place];
 	char name[NAME_BYTES], times[32] = "";
@@ -30,8 +31,8 @@ static void show_line(const struct pallas_trace *trace, const struct pallas_thre
 		snprintf(times, sizeof(times), "%u x ", iterations);
 	printf("%11" PRIu64 " %13" PRIu64 " %13" PRIu64 " %13" PRIu64 " %17" PRIu64 " %9" PRIu64
 	       "  %*s%s%s%s\n",
-	       s->durations.n, s->durations.min, s->durations.mean, s->durations.max, low, high - low,
-	       2 * (int)(depth < INDENT_MAX ? depth : INDENT_MAX), "", times,
+	       s->durations.n, s->durations.min, s->durations.mean, s->durations.max, low,
+	       high - low, 2 * (int)(depth < INDENT_MAX ? depth : INDENT_MAX), "", times,
 	       text_shown(pallas_sequence_name(trace, t, place, name, sizeof(name))),
 	       again ? " (as above)" : "");
 }
@@ -51,8 +52,8 @@ int pallas_tree(const struct pallas_trace *trace, const struct pallas_thread *t)
 		free(shown);
 		return log_no_memory("for the grammar of a thread");
 	}
-	printf("%11s %13s %13s %13s %17s %9s  %s\n", "occurrences", "min (ns)", "mean (ns)", "max (ns)",
-	       "total (ns)", "+ at most", "structure");
+	printf("%11s %13s %13s %13s %17s %9s  %s\n", "occurrences", "min (ns)", "mean (ns)",
+	       "max (ns)", "total (ns)", "+ at most", "structure");
 	stack[0].sequence = g->root;
 	while (depth) {
 		const struct pallas_sequence *s = &g->sequences[stack[depth - 1].sequence];

@@ -29,11 +29,8 @@ struct cursor {
 static inline void cursor_init(struct cursor *c, uint8_t *bytes, size_t size, const char *path,
 			       uint8_t version)
 {
-	*c = (struct cursor){.start = bytes,
-			     .at = bytes,
-			     .end = bytes + size,
-			     .path = path,
-			     .version = version};
+	*c = (struct cursor){
+		.start = bytes, .at = bytes, .end = bytes + size, .path = path, .version = version};
 }
 
 static inline size_t cursor_left(const struct cursor *c)

@@ -17,9 +17,9 @@
 #include <stdint.h>
 
 #define PALLAS_ABI     20
-#define PALLAS_ABI_MIN 16 /* the oldest that is read */
-#define PALLAS_NONE    UINT32_MAX /* no reference, or an empty map entry */
-#define PALLAS_INVALID UINT64_MAX /* no timestamp */
+#define PALLAS_ABI_MIN 16	   /* the oldest that is read */
+#define PALLAS_NONE    UINT32_MAX  /* no reference, or an empty map entry */
+#define PALLAS_INVALID UINT64_MAX  /* no timestamp */
 #define PALLAS_UNUSED  0xfffffffcu /* the token of an unused loop */
 
 #define PALLAS_MAIN	  "main.pallas"

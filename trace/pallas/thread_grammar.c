@@ -229,8 +229,7 @@ static int grammar_read(struct thread_grammar *g, struct cursor *c)
 	g->nloops = cursor_u64(c, "the header");
 	g->root_id = c->version < 20 ? 0 : cursor_u32(c, "the header");
 	g->first_time = cursor_u64(c, "the header");
-	err = TABLE(g, c, events, event_read, event_map, c->version < 18 ? 21 : 29,
-		    "event");
+	err = TABLE(g, c, events, event_read, event_map, c->version < 18 ? 21 : 29, "event");
 	if (err)
 		return err;
 	err = TABLE(g, c, sequences, sequence_read, sequence_map, 12, "sequence");

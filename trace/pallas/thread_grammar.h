@@ -106,13 +106,12 @@ static inline uint32_t pallas_sequence_token(const struct pallas_sequence *s, ui
 }
 
 /*
- * Reads the bytes of a thread.pallas (from malloc()), which it owns, also after a failure; `version`
- * is that of the ABI, and `shown` the name of the file in messages. Returns 0, or -errno after one
- * message.
+ * Reads the bytes of a thread.pallas (from malloc()), which it owns, also after a failure;
+ * `version` is that of the ABI, and `shown` the name of the file in messages. Returns 0, or -errno
+ * after one message.
  */
 int thread_grammar_parse(struct thread_grammar *g, uint8_t *bytes, size_t size, uint8_t version,
-			 const char *shown)
-	__attribute__((warn_unused_result));
+			 const char *shown) __attribute__((warn_unused_result));
 void thread_grammar_free(struct thread_grammar *g); /* accepts a zeroed struct */
 
 struct pallas_list {

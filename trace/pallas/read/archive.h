@@ -89,11 +89,11 @@ struct pallas_thread {
 };
 
 struct pallas_trace {
-	char *path;	 /* of the directory */
-	char *main;	 /* file name of the main file */
-	bool main_named; /* by the user: it may be a link */
+	char *path;	  /* of the directory */
+	char *main;	  /* file name of the main file */
+	bool main_named;  /* by the user: it may be a link */
 	bool approximate; /* the user knows that times are: pallas_loader_new() */
-	int fd;		 /* of the directory */
+	int fd;		  /* of the directory */
 	uint8_t version;
 	uint32_t compression, encoding, loop_finding;
 	uint64_t zstd_level, max_loop;

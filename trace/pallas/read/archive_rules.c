@@ -410,7 +410,8 @@ int pallas_check(struct pallas_trace *trace, FILE *out)
 	int err;
 
 	if (pallas_lossy(trace))
-		log_warn("%s: times and durations are not checked: the compression %s loses information",
+		log_warn("%s: times and durations are not checked: the compression %s loses "
+			 "information",
 			 trace->path, pallas_compression_names[trace->compression]);
 	check_places(&c);
 	err = check_unique(&c);

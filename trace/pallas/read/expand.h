@@ -38,8 +38,8 @@ struct pallas_load_stats {
 	uint64_t peak_bytes; /* of names, grammars and chunks */
 };
 
-/* Creates the loader of a trace. Returns NULL after a message, as for a compression that this program
- * cannot decode; the first one of a lossy archive warns. */
+/* Creates the loader of a trace. Returns NULL after a message, as for a compression that this
+ * program cannot decode; the first one of a lossy archive warns. */
 struct pallas_loader *pallas_loader_new(struct pallas_trace *trace);
 void pallas_loader_free(struct pallas_loader *loader); /* after its walks; accepts NULL */
 struct pallas_load_stats pallas_loader_stats(const struct pallas_loader *loader);

@@ -47,8 +47,14 @@ static struct {
 int zfp_load(const char *shown)
 {
 	static const char *const names[] = {
-		"stream_open",		   "stream_close", "zfp_stream_open", "zfp_stream_close",
-		"zfp_stream_set_accuracy", "zfp_field_1d", "zfp_field_free",  "zfp_decompress",
+		"stream_open",
+		"stream_close",
+		"zfp_stream_open",
+		"zfp_stream_close",
+		"zfp_stream_set_accuracy",
+		"zfp_field_1d",
+		"zfp_field_free",
+		"zfp_decompress",
 	};
 	void *library, **to = (void **)&zfp;
 

@@ -20,7 +20,8 @@
 
 /* Decodes the histogram in `out`, which has room for sub->n + 2 elements, in place. Returns 0, or
  * -EBADMSG. */
-int histogram_decode(uint64_t *out, const struct pallas_sub *sub) __attribute__((warn_unused_result));
+int histogram_decode(uint64_t *out, const struct pallas_sub *sub)
+	__attribute__((warn_unused_result));
 
 /* Loads libzfp. Returns 0, or -errno after one message; `shown` is the archive. */
 int zfp_load(const char *shown) __attribute__((warn_unused_result));

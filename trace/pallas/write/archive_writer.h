@@ -95,7 +95,8 @@ int thread_writer_values(struct thread_writer *w, uint32_t entry, uint8_t nvalue
 /* Completes the grammar and writes thread.pallas. A thread without events is an error (rule R3). */
 int thread_writer_finish(struct thread_writer *w) __attribute__((warn_unused_result));
 
-/* Summaries of all regions, after thread_writer_finish(); *inlined is 0 if no block stayed inline. */
+/* Summaries of all regions, after thread_writer_finish(); *inlined is 0 if no block stayed inline.
+ */
 const struct region_summary *thread_writer_regions(const struct thread_writer *w, size_t *n,
 						   uint64_t *inlined);
 
