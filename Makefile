@@ -146,7 +146,7 @@ all: $(PROGRAMS) $(PUBLIC_A) $(PUBLIC_SO) $(PUBLIC_H) $(COMPLETION)
 unit-tests: $(UNIT_TESTS)
 workloads: $(WORKLOADS)
 FAULTS     := $(patsubst %.c,$(B)/%.so,$(wildcard tests/faults/*.c))
-TEST_BINARIES := $(UNIT_TESTS) $(WORKLOADS) $(TEST_AIDS) $(FAULTS)
+TEST_BINARIES := $(UNIT_TESTS) $(WORKLOADS) $(TEST_AIDS) $(FAULTS) $(B)/tests/bench/generate
 test-programs: all $(TEST_BINARIES) $(B)/vectors
 installed-tests: $(TEST_BINARIES) $(B)/vectors
 .PHONY: test-programs installed-tests

@@ -60,6 +60,8 @@ enum fate {
 	FATE_LATER, /* a row: it begins after --to */
 };
 
+#define BREAKDOWNS_MAX 4
+
 struct emulator {
 	const struct emu_options *opt;
 
@@ -106,7 +108,7 @@ struct emulator {
 	struct out_pool *pool;
 	struct prv thread_prv, cpu_prv;
 	struct prv_time time;
-	struct breakdown *breakdowns[4];
+	struct breakdown *breakdowns[BREAKDOWNS_MAX];
 	size_t nbreakdowns;
 	struct arrows *arrows;		 /* NULL without --messages */
 	struct critical *critical;	 /* NULL without --critical */

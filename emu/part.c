@@ -46,7 +46,7 @@ struct holding { /* of one .prv */
 
 struct part {
 	struct stream_facts *facts; /* of each stream */
-	struct holding holdings[2 + 4];
+	struct holding holdings[2 + BREAKDOWNS_MAX]; /* of thread.prv, cpu.prv, and others */
 	bool shown; /* the lines at --from are written */
 };
 

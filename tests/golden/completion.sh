@@ -28,7 +28,7 @@ offers 'summary' ovni-bpf --mode su
 offers 'mpi-messages mpi nosv openmp pthread' ovni-bpf --api ''
 offers 'page-faults' ovni-bpf --counters page
 offers 'cycles,instructions' ovni-bpf --counters = cycles,ins
-offers 'lock,prio' ovni-bpf --why = lock,p
+offers 'lock,prio lock,preempted' ovni-bpf --why = lock,p
 offers 'io,irq' ovni-bpf --why io,i # io is there
 offers 'stack stack=both stack=user' ovni-bpf --why = st
 offers 'user' ovni-bpf --why = lock,stack = u
@@ -39,7 +39,7 @@ offers 'start run status save stop list' ovni-bpf session ''
 offers 'start status stop' ovni-bpf session st
 offers '--rotate=' ovni-bpf session start night --rot
 offers '--json' ovni-bpf session status --j
-offers '--json' ovni-bpf doctor --j
+offers '--json --job' ovni-bpf doctor --j
 offers "$$" ovni-bpf -p "$$"
 offers 'check dump import export record stats' ovni-loom ''
 offers '--declare-kinds= --declare-cores= --declare-nodes=' ovni-loom check --declare

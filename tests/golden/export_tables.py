@@ -97,8 +97,11 @@ for row in ask("stacks")[0]:
 folded = subprocess.run([bin_dir + "/ovni-report", "stacks", *options, trace], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                         check=False).stdout.decode()
 lines = [re.fullmatch(r".*\((\d+)\);(.*) (\d+)", line.replace("_[k]", "")) for line in folded.splitlines()]
-same("stacks", [(*key, ns // 1000) for key, ns in paths.items() if ns >= 1000],
-     [(int(line[1]), line[2], int(line[3])) for line in lines if line[2] != "[no stack]"])
+reported = collections.Counter()  # the query is of sleeps: without the wakers that the report has behind them
+for line in lines:
+    if line[2] != "[no stack]":
+        reported[int(line[1]), line[2].split(";[woken by]")[0]] += int(line[3])
+same("stacks", [(*key, ns // 1000) for key, ns in paths.items() if ns >= 1000], [(*key, us) for key, us in reported.items()])
 def io_rows():
     """The rows of ovni-report io with a device; it refuses a recording without requests."""
     if not db.execute("SELECT count(*) FROM requests").fetchone()[0]:

@@ -247,7 +247,7 @@ printf '%s\n' thread,begin_ns,end_ns,interrupts_ns 0,1500,2000,150 | diff - piec
 cp -r details torn
 printf 'no stacks\n' >torn/stacks
 export_it 1 --csv -o torn.csv torn
-[ "$(wc -l <torn.csv/stacks.csv) $(grep -c ',1,2,$' torn.csv/intervals.csv)" = '1 1' ] || fail "a damaged file of stacks"
+[ "$(wc -l <torn.csv/stacks.csv) $(grep -c ',1,2,,$' torn.csv/intervals.csv)" = '1 1' ] || fail "a damaged file of stacks"
 
 # Requests of I/O sleeps.
 make_trace requests <<'END'
@@ -274,7 +274,7 @@ END
 	printf '%s\n' '9000 OHr' '9100 OHe'; } | make_trace moves
 export_it 0 --csv -o moves.csv moves
 grep runnable moves.csv/intervals.csv | awk -F, '{ n++; sum += $6; last = $0 }
-	END { exit !(n == 4098 && sum == 7900 && last == "0,runnable,preempted,5296,9000,3704,,,,,,,") }' ||
+	END { exit !(n == 4098 && sum == 7900 && last == "0,runnable,preempted,5296,9000,3704,,,,,,,,") }' ||
 	fail "moves: $(grep runnable moves.csv/intervals.csv | tail -n 2)"
 
 # A part: intervals are cut, waits that touch it and calls within it are there; chosen threads.

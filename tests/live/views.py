@@ -351,7 +351,7 @@ def reported_sleeps(build, trace, streams, known):
             continue
         shown = objects.replace("[", "(").replace("]", ")")  # Paraver leaves out what is in square brackets
         label = shown if objects.startswith("kernel lock") else "process " + shown if name.startswith("wait") else \
-            next(text for text in known[305] if re.fullmatch(re.escape(shown) + r", .* \(%d\)" % entry["pid"], text))
+            next(text for text in known[305] if re.fullmatch("(descriptor )?" + re.escape(shown) + r", .* \(%d\)" % entry["pid"], text))
         found[305][row, known[305][label]] += entry["time"]
         by_object[objects, None if "lock" in objects else entry["pid"]] += entry["time"]
     for entry in report(build, "locks", trace):

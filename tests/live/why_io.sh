@@ -12,7 +12,8 @@ on_disk || skip "the scratch folder is in memory"
 command -v filefrag >/dev/null || skip "there is no filefrag, which says where a file lies"
 
 cat >direct.py <<'P'
-import mmap, os, sys
+import mmap, os, resource, sys
+def sleeps(): return resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
 name, count = sys.argv[1], int(sys.argv[2])
 fd = os.open(name, os.O_RDWR | os.O_DIRECT)
 page = mmap.mmap(-1, 65536)
@@ -20,9 +21,10 @@ def at(i): return i * 37 % 500 * 65536, 4096 * (1 + i % 4)
 for i in range(count):  # every third one is a write
     offset, size = at(i)
     view = memoryview(page)[:size]
+    before = sleeps()
     done = os.pwritev(fd, [view], offset) if i % 3 == 2 else os.preadv(fd, [view], offset)
     assert done == size
-    print(f"offset={offset} size={size} write={int(i % 3 == 2)}")
+    print(f"offset={offset} size={size} write={int(i % 3 == 2)} slept={int(sleeps() > before)}")
 P
 dd if=/dev/urandom of=data bs=1M count=32 2>/dev/null && sync data
 # logical and physical extents, in sectors of the partition; "offset: first..last: first..last: length:"
@@ -48,7 +50,9 @@ def sector_of(offset):
     for logical, physical, length in extents:
         if logical <= offset // 512 < logical + length:
             return start + physical + offset // 512 - logical
-wanted = [(sector_of(line["offset"]), line["size"] // 512, line["write"]) for line in said]
+key_of = lambda line: (sector_of(line["offset"]), line["size"] // 512, line["write"])
+wanted = [key_of(line) for line in said]
+slept = {key_of(line) for line in said if line["slept"]}  # a request may be over before its thread sleeps
 found, late, sleeps = [], [], 0
 for stream in trace.streams:
     left = us = began = None
@@ -69,13 +73,14 @@ for stream in trace.streams:
                     late.append((us, (woken - left) // 1000, (woken - began) // 1000))
         if e.mcv in ("OHx", "OHr"):
             began = e.clock
-missing = len(wanted)
 for key in found:
     if key in wanted:
         wanted.remove(key)
+wanted = [key for key in wanted if key in slept]
 missing = len(wanted)
-print(f"{len(said)} requests, {len(found)} sleeps with one of them, {missing} missing, {len(late)} with another time at the device: {late[:4]}")
-# a request may be over before its thread sleeps; a switch may be hidden
+print(f"{len(said)} requests, {len(slept)} slept, {len(found)} sleeps with one of them, {missing} missing, {len(late)} with another time at the device: {late[:4]}")
+# a switch may be hidden
+check(len(slept) > len(said) / 2, "only", len(slept), "requests slept")
 check(missing <= 5 * len(said) // 300, missing, "requests of", len(said), "are missing:", wanted[:3])
 check(len(late) <= len(said) // 20, "times at the device, of sleeps, since the runs before began (us):", late[:5])
 verdict()
