@@ -162,6 +162,8 @@ int part_choose(struct emulator *emu) __attribute__((warn_unused_result));
  * writes those. Both return 0, or -errno after a message. */
 int part_hold(struct emulator *emu) __attribute__((warn_unused_result));
 int part_show(struct emulator *emu) __attribute__((warn_unused_result));
+/* True if a stream that is not opened has events after --to. */
+bool part_goes_on(const struct emulator *emu);
 void part_fini(struct emulator *emu);
 
 /* ---- the critical path (--critical), from critical_rows.c ---- */

@@ -642,6 +642,8 @@ static bool is_behind(const struct emulator *emu)
 /* Without an event at or after --from: what was there then, if the trace had not ended. */
 static int show_part_end(struct emulator *emu)
 {
+	if (part_goes_on(emu) && emu->duration < emu->opt->until)
+		emu->duration = emu->opt->until;
 	if (emu->duration >= emu->opt->since)
 		return part_show(emu);
 	log_warn("%s has no event in the part of --from and --to", emu->opt->trace);

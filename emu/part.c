@@ -47,7 +47,8 @@ struct holding { /* of one .prv */
 struct part {
 	struct stream_facts *facts; /* of each stream */
 	struct holding holdings[2 + BREAKDOWNS_MAX]; /* of thread.prv, cpu.prv, and others */
-	bool shown; /* the lines at --from are written */
+	bool shown;   /* the lines at --from are written */
+	bool goes_on; /* a stream begins after --to */
 };
 
 bool part_asked(const struct emu_options *opt)
@@ -266,13 +267,15 @@ static void choose(struct emulator *emu, struct clock_table *table, size_t i)
 	const struct stream_facts *f = &emu->part->facts[i];
 
 	if ((opt->looms && !has_loom(opt->looms, f->loom)) ||
-	    (opt->ranks && !has_rank(opt->ranks, f->rank)))
+	    (opt->ranks && !has_rank(opt->ranks, f->rank))) {
 		emu->fate[i] = opt->looms && !has_loom(opt->looms, f->loom) ? FATE_OUT
 									    : FATE_CPUS;
-	else if (opt->to && time_of(emu, table, i, f->first, 0) > opt->until)
+	} else if (opt->to && time_of(emu, table, i, f->first, 0) > opt->until) {
 		emu->fate[i] = FATE_LATER;
-	else if (f->alone && time_of(emu, table, i, f->last, INT64_MAX) < opt->since)
+		emu->part->goes_on = true;
+	} else if (f->alone && time_of(emu, table, i, f->last, INT64_MAX) < opt->since) {
 		emu->fate[i] = FATE_ENDED;
+	}
 }
 
 int part_choose(struct emulator *emu)
@@ -403,6 +406,11 @@ static int show(struct holding *h, struct prv *prv, int64_t now)
 		prv_line(prv, &row, &time, &type, h->held[i].value);
 	}
 	return 0;
+}
+
+bool part_goes_on(const struct emulator *emu)
+{
+	return emu->part->goes_on;
 }
 
 /* A thread that had ended is dead, though its stream was not opened. */

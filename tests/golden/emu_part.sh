@@ -77,12 +77,18 @@ window() { # NAME WHOLE TRACE FROM TO
 for trace in job tasks ranks; do
 	emulate "whole.$trace" "$trace"
 	length=$(sed -n '1s/.*:0*\([0-9]*\)_ns.*/\1/p' "whole.$trace/thread.prv")
-	for i in $(seq "$((LONG ? 20 : 4))"); do
+	for i in $(seq "$((LONG ? 20 : 2))"); do
 		since=$((RANDOM * 32768 % length))
 		window "part.$trace.$i" "whole.$trace" "$trace" "$since" $((since + RANDOM * 100 % (length - since)))
 	done
 	window "all.$trace" "whole.$trace" "$trace" 1 "$length"
 done
+
+# A part without events, in the longest gap before streams that begin after it.
+read -r since until <<<"$(grep -v '^#' whole.job/thread.prv whole.job/cpu.prv | cut -d: -f7 | sort -nu | awk 'NR > 1 && $1 - last > most {
+	most = $1 - last; since = last + 1; until = $1 - 1 } { last = $1 } END { print since, until }')"
+window gap whole.job job "$since" "$until"
+grep -q ":$since:" gap/thread.prv || fail "no values in the gap from $since to $until"
 
 # Streams that end before the part, or begin after it, are not opened: without their events it is the same.
 window early whole.job job 35000000 50000000
