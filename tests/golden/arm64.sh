@@ -7,10 +7,10 @@
 #
 # Not run here: the unit tests in `slow` (minutes in qemu-user; they repeat random traces), and those
 # in `host`, which need more of the machine than qemu-user shows: ldconfig, ldd, /proc/PID/maps,
-# openat2 and the name of the process.
+# openat2 and the name of the process, or that run the programs which they compile.
 set -u
 slow=' pallas_archive trace_stream trace_trace user_flight user_inherit user_schedules user_state_times user_threads '
-host=' probes_libraries probes_symbols trace_write user_output '
+host=' elf_data_types probes_libraries probes_symbols trace_write user_output '
 golden='compare emu_traces events'
 
 qemu=$(command -v qemu-aarch64-static || command -v qemu-aarch64) || { echo "there is no qemu-user"; exit 77; }
