@@ -43,8 +43,8 @@ enum record_kind {
 	RECORD_COUNTERS = 13,	/* struct record_counters: before the switch that ends a run */
 	RECORD_IO = 14,		/* struct record_io: before the switch that ends an I/O sleep */
 	RECORD_INTERRUPT = 15,	/* struct record_interrupt: a single handler has ended */
-	RECORD_VARIABLE = 16,	/* struct record_variable: of a new member, before its RECORD_TASK */
-	RECORD_KINDS		/* first unused number */
+	RECORD_VARIABLE = 16, /* struct record_variable: of a new member, before its RECORD_TASK */
+	RECORD_KINDS	      /* first unused number */
 };
 
 /* Wakers that are not a tid (waker_tid of a record, payload of OHw). */
@@ -115,8 +115,8 @@ _Static_assert(sizeof(struct record_moved) == 24, "wire size");
  * `nkernel` of them are valid; with STACK_CUT (head.flags) there may be more. Other bytes of
  * `kernel` are not set. `number` is not 0: the stack of the user code follows, as a struct
  * user_stack of this number.
- * With STACK_WAKER (head.flags) it is the stack of the task `tid`, or of the interrupt, that woke the
- * task of the id (--why=stack,wakers): the stack of the woken task follows as the next record.
+ * With STACK_WAKER (head.flags) it is the stack of the task `tid`, or of the interrupt, that woke
+ * the task of the id (--why=stack,wakers): the stack of the woken task follows as the next record.
  * From the iterator at the end of a window, not through a ring: the task still sleeps, since
  * head.clock (1: from before the recording).
  */

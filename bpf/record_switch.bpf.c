@@ -283,8 +283,8 @@ static __always_inline void parts_behind(const struct sw *sw)
 		priority_compare(sw->cpu, sw->next, sw->entering);
 }
 
-/* Takes the time at which next fell asleep, or with settings.preempted left its CPU runnable, ns; 0:
- * it did not. */
+/* Takes the time at which next fell asleep, or with settings.preempted left its CPU runnable, ns;
+ * 0: it did not. */
 static __always_inline __u64 take_sleep(const struct sw *sw)
 {
 	__u64 slept = settings.stack_ns && sw->entering ? sw->entering->slept : 0;

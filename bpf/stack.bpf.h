@@ -42,9 +42,9 @@ static __always_inline bool stack_permitted(struct task_state *task_state)
 
 /*
  * The stack of the waker of a task that has slept long (--why=stack,wakers), from the wake-up until
- * the task enters a CPU. At a wake-up the ring of the CPU cannot be used: an interrupt may wake while
- * a record is filled in. A slot belongs to the tasks whose numbers have one rest: the later one
- * takes it.
+ * the task enters a CPU. At a wake-up the ring of the CPU cannot be used: an interrupt may wake
+ * while a record is filled in. A slot belongs to the tasks whose numbers have one rest: the later
+ * one takes it.
  */
 #define WAKER_STACK_SLOTS 4096
 #define WAKER_STACK_SOON  20000 /* ns: the scheduler's clock of a wake-up may be so much later */

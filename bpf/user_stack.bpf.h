@@ -119,8 +119,8 @@ static __always_inline struct user_stack_slot *user_stack_slot_of(struct task_st
 }
 
 /* The number with which the stack of user code of a task will be sent; 0: it has none. A task that
- * has not returned to user code since it got one has the same one: of a sleep and of wake-ups in one
- * system call. user_stack_ask() must follow. */
+ * has not returned to user code since it got one has the same one: of a sleep and of wake-ups in
+ * one system call. user_stack_ask() must follow. */
 static __always_inline __u32 user_stack_number(struct task_struct *task)
 {
 	struct user_stack_slot *slot = user_stack_slot_of(task);

@@ -34,17 +34,17 @@ struct emu_options {
 	bool from, to;	     /* given: */
 	int64_t since;	     /* ns since the first event of the trace, both included */
 	int64_t until;
-	bool no_output;	     /* check only: write no file (ovni-check) */
-	bool all_models;     /* -a */
-	bool breakdown;	     /* -b */
-	bool lint;	     /* -l */
-	bool compat;	     /* write nothing beyond the reference */
-	bool arrows;	     /* write wake-ups, migrations, waits for locks as communications */
-	bool messages;	     /* write messages of MPI as communications */
-	uint64_t critical;   /* tid of the thread whose critical path is shown; 0: none */
-	bool owners;	     /* the critical path follows the owners of locks */
-	bool gzip;	     /* .prv.gz */
-	bool tolerant;	     /* leave out damaged streams */
+	bool no_output;	   /* check only: write no file (ovni-check) */
+	bool all_models;   /* -a */
+	bool breakdown;	   /* -b */
+	bool lint;	   /* -l */
+	bool compat;	   /* write nothing beyond the reference */
+	bool arrows;	   /* write wake-ups, migrations, waits for locks as communications */
+	bool messages;	   /* write messages of MPI as communications */
+	uint64_t critical; /* tid of the thread whose critical path is shown; 0: none */
+	bool owners;	   /* the critical path follows the owners of locks */
+	bool gzip;	   /* .prv.gz */
+	bool tolerant;	   /* leave out damaged streams */
 	bool quiet;
 	unsigned jobs; /* threads, 1 or more */
 };

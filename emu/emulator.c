@@ -163,9 +163,8 @@ static int load_stream(struct emulator *emu, size_t i)
 	if (fate == FATE_OUT || fate == FATE_CPUS)
 		return leave_closed(emu, i, meta);
 	/* a closed stream reads as one without events */
-	err = fate == FATE_IN
-		      ? stream_open(&emu->streams[i], emu->trace.fd, emu->trace.streams[i])
-		      : 0;
+	err = fate == FATE_IN ? stream_open(&emu->streams[i], emu->trace.fd, emu->trace.streams[i])
+			      : 0;
 	whole_take(&emu->whole, emu->trace.fd, emu->trace.streams[i], meta,
 		   err || fate != FATE_IN ? NULL : &emu->streams[i], false);
 	/* a stream without usable events may still be the only one with ovni.loom_cpus */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * part: the looms, ranks and the window of time that are asked for (--looms, --ranks, --from, --to).
+ * part: the looms, ranks and the window of time that are asked for (--looms, --ranks, --from,
+ * --to).
  *
  *   stream.json of every stream ──► part_choose(): which streams are opened
  *   lines before --from ──► part_hold(): last value of each row and type ──► lines at --from
  *
- * In: the options and all metadata; out: the fate of each stream, time 0 of the whole trace, and the
- * lines of the part alone. So parts fit together: their times are those of the whole, and their
+ * In: the options and all metadata; out: the fate of each stream, time 0 of the whole trace, and
+ * the lines of the part alone. So parts fit together: their times are those of the whole, and their
  * lines are the lines of the whole trace between --from and --to, after one line for each value at
  * --from. Invariant: a stream of which nothing is needed is not opened; its first clock is in its
  * metadata (bpf.first), or else its first event alone is read. Memory: nothing without the options;
@@ -45,10 +46,10 @@ struct holding { /* of one .prv */
 };
 
 struct part {
-	struct stream_facts *facts; /* of each stream */
+	struct stream_facts *facts;		     /* of each stream */
 	struct holding holdings[2 + BREAKDOWNS_MAX]; /* of thread.prv, cpu.prv, and others */
-	bool shown;   /* the lines at --from are written */
-	bool goes_on; /* a stream begins after --to */
+	bool shown;				     /* the lines at --from are written */
+	bool goes_on;				     /* a stream begins after --to */
 };
 
 bool part_asked(const struct emu_options *opt)
@@ -268,8 +269,7 @@ static void choose(struct emulator *emu, struct clock_table *table, size_t i)
 
 	if ((opt->looms && !has_loom(opt->looms, f->loom)) ||
 	    (opt->ranks && !has_rank(opt->ranks, f->rank))) {
-		emu->fate[i] = opt->looms && !has_loom(opt->looms, f->loom) ? FATE_OUT
-									    : FATE_CPUS;
+		emu->fate[i] = opt->looms && !has_loom(opt->looms, f->loom) ? FATE_OUT : FATE_CPUS;
 	} else if (opt->to && time_of(emu, table, i, f->first, 0) > opt->until) {
 		emu->fate[i] = FATE_LATER;
 		emu->part->goes_on = true;
@@ -299,8 +299,9 @@ int part_choose(struct emulator *emu)
 	share_ranks(emu->part, emu->nstreams);
 	err = check_list(emu, "looms", opt->looms, false);
 	err = err ?: check_list(emu, "ranks", opt->ranks, true);
-	err = err ?: clock_table_load(&table, opt->offsets ? AT_FDCWD : emu->trace.fd,
-				      opt->offsets ?: CLOCK_OFFSETS_FILE, !opt->offsets, true);
+	err = err
+		      ?: clock_table_load(&table, opt->offsets ? AT_FDCWD : emu->trace.fd,
+					  opt->offsets ?: CLOCK_OFFSETS_FILE, !opt->offsets, true);
 	err = err ?: find_start(emu, &table);
 	for (size_t i = 0; !err && i < emu->nstreams; i++)
 		choose(emu, &table, i);
@@ -420,8 +421,8 @@ static int hold_ended(struct emulator *emu)
 
 	for (size_t i = 0; !err && i < emu->nstreams; i++)
 		if (emu->fate[i] == FATE_ENDED && emu->sys.thread_of_stream[i])
-			err = keep(&emu->part->holdings[0],
-				   emu->sys.thread_of_stream[i]->index + 1, 4, THREAD_STATE_DEAD);
+			err = keep(&emu->part->holdings[0], emu->sys.thread_of_stream[i]->index + 1,
+				   4, THREAD_STATE_DEAD);
 	return err;
 }
 

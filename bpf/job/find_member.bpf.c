@@ -38,9 +38,9 @@ struct {
 } environments SEC(".maps");
 
 struct scan {
-	__u64 at, end;	/* in user memory */
-	__u32 there;	/* variables, by index */
-	__u32 wanted;	/* those with their wanted value */
+	__u64 at, end;	 /* in user memory */
+	__u32 there;	 /* variables, by index */
+	__u32 wanted;	 /* those with their wanted value */
 	__u32 continues; /* the string before goes on at `at` */
 };
 

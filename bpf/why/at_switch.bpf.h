@@ -3,8 +3,8 @@
  * at_switch: the records that parts of --why send at a switch, beside the record of the switch.
  *
  * Functions of the program that records switches, which has found the storage of both tasks: a
- * program of its own for each part would be called, and look for them, at each switch. The constants
- * of the parts that are not asked for are 0, and the verifier removes their instructions.
+ * program of its own for each part would be called, and look for them, at each switch. The
+ * constants of the parts that are not asked for are 0, and the verifier removes their instructions.
  * Before the record of the switch: the time that interrupts took from the run of prev (io.bpf.c and
  * irq.bpf.c have the other programs of these parts), and the request that next has waited for.
  * Behind it, as the task runs by then: the priority of next, if it is not that of its last such

@@ -2,11 +2,11 @@
 /*
  * irq: the time that interrupt handlers take from each run of a thread (--why=irq).
  *
- * In: entry and exit of each handler, and each switch (at_switch.bpf.h); out: the sums of this CPU (state.h), one
- * RECORD_INTERRUPTS for each run that was interrupted, just before the record of the switch that
- * ends it, and a RECORD_INTERRUPT for each long handler. With --why=irq these programs replace
- * those of interrupt.bpf.c: they also keep the depth that tells whether an interrupt wakes. The
- * softirqs of ksoftirqd are its own work. An interrupt in the middle of enter() or leave() may
+ * In: entry and exit of each handler, and each switch (at_switch.bpf.h); out: the sums of this CPU
+ * (state.h), one RECORD_INTERRUPTS for each run that was interrupted, just before the record of the
+ * switch that ends it, and a RECORD_INTERRUPT for each long handler. With --why=irq these programs
+ * replace those of interrupt.bpf.c: they also keep the depth that tells whether an interrupt wakes.
+ * The softirqs of ksoftirqd are its own work. An interrupt in the middle of enter() or leave() may
  * count up to its own length twice: one in 10^4. Specification: why.md A6, and part B; ebpf.md 8.2.
  */
 #include "bpf/cost.bpf.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * priority_tick: changes of the priority, and of the allowed CPUs, of a task that runs on (--why=prio).
+ * priority_tick: changes of the priority, and of the allowed CPUs, of a task that runs on
+ * (--why=prio).
  *
  * The kernel has no tracepoint for them, and one at system calls slows down each call of the
  * machine. So each tick of a CPU compares the values of its task with those of its last record, as

@@ -89,7 +89,7 @@ struct system {
 	struct thread *threads;
 	struct cpu *cpus;
 	uint32_t nlooms, nprocesses, nthreads, ncpus, nphysical;
-	struct hash by_tid;		  /* threads by loom and tid, and by process and tid */
+	struct hash by_tid;    /* threads by loom and tid, and by process and tid */
 	struct loom *left_out; /* looms whose streams were all left out: nleft_out of them */
 	uint32_t nleft_out;
 	bool clock_table;		  /* the clocks are corrected by a table */

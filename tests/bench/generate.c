@@ -11,8 +11,8 @@
  *   stock   the same without the payloads of our recorder
  *   ranks   sched with a rank of MPI for each thread, which makes a call in each run
  *   wide    sched with 10,000 threads of 100 processes on 128 CPUs
- *   job     a node of 64 CPUs for every 64 of THREADS (64,000), a rank of MPI each, and the table of
- *           clock offsets; CPUS has no meaning
+ *   job     a node of 64 CPUs for every 64 of THREADS (64,000), a rank of MPI each, and the table
+ * of clock offsets; CPUS has no meaning
  *
  * About EVENTS events in all. In: parameters; out: streams below DIR, which must not exist.
  */
@@ -375,22 +375,25 @@ static void describe_member(char *more, size_t size, int node, int k, uint64_t e
 {
 	/* OHx, then OHp, OHw and OHr, then OHe */
 	uint64_t bytes = STREAM_HEADER_SIZE + 28 + (events - 2) / 3 * 46 + 12;
-	int n = snprintf(more, size,
-			 ",\n    \"bpf\": { \"name\": \"rank-%d\", \"rank\": %d, \"events\": \"%" PRIu64
-			 "\", \"bytes\": \"%" PRIu64 "\", \"first\": \"%" PRIi64
-			 "\", \"last\": \"%" PRIi64 "\"",
-			 node, node, events, bytes, first, last);
+	int n = snprintf(
+		more, size,
+		",\n    \"bpf\": { \"name\": \"rank-%d\", \"rank\": %d, \"events\": \"%" PRIu64
+		"\", \"bytes\": \"%" PRIu64 "\", \"first\": \"%" PRIi64 "\", \"last\": \"%" PRIi64
+		"\"",
+		node, node, events, bytes, first, last);
 
 	if (!k)
-		n += snprintf(more + n, size - (size_t)n,
-			      ", \"session\": { \"t0\": \"1000000000\", \"t1\": \"9000000000\", "
-			      "\"lost\": \"0\", \"streams\": \"%d\", \"counts\": { \"events\": \"%" PRIu64
-			      "\" } }",
-			      NODE_THREADS, NODE_THREADS * events);
+		n += snprintf(
+			more + n, size - (size_t)n,
+			", \"session\": { \"t0\": \"1000000000\", \"t1\": \"9000000000\", "
+			"\"lost\": \"0\", \"streams\": \"%d\", \"counts\": { \"events\": \"%" PRIu64
+			"\" } }",
+			NODE_THREADS, NODE_THREADS * events);
 	snprintf(more + n, size - (size_t)n, " }");
 }
 
-/* A thread runs on a CPU of its own, and sleeps now and then. Every fourth one lives at the same time. */
+/* A thread runs on a CPU of its own, and sleeps now and then. Every fourth one lives at the same
+ * time. */
 static void generate_member(struct thread *th, const char *dir, int node, int k, uint64_t events)
 {
 	int64_t first = 1000000000 + node * 7 + k + k % 4 * 30000000, clock = first, last = first;
@@ -424,15 +427,16 @@ static void generate_job(const char *dir, uint64_t events, int nthreads)
 	table = fopen(path, "w");
 	if (!table)
 		die(path);
-	fprintf(table, "rank hostname offset_median offset_mean offset_std begin end offset_end bound\n");
+	fprintf(table,
+		"rank hostname offset_median offset_mean offset_std begin end offset_end bound\n");
 	for (int i = 0; i < nthreads; i++) {
 		struct thread th = {0};
 		int node = i / NODE_THREADS;
 
 		generate_member(&th, dir, node, i % NODE_THREADS, each);
 		if (i % NODE_THREADS == 0)
-			fprintf(table, "%d n%04d %d %d 0 1000000000 2000000000 %d 500\n", node, node,
-				-node, -node, -node);
+			fprintf(table, "%d n%04d %d %d 0 1000000000 2000000000 %d 500\n", node,
+				node, -node, -node, -node);
 	}
 	if (fclose(table))
 		die(path);
@@ -445,8 +449,8 @@ int main(int argc, char **argv)
 	int nthreads = argc > 4 ? atoi(argv[4]) : 0, ncpus = argc > 5 ? atoi(argv[5]) : 0;
 
 	if (argc < 4 || !events) {
-		fprintf(stderr,
-			"usage: generate tasks|sched|stock|ranks|wide|job EVENTS DIR [THREADS [CPUS]]\n");
+		fprintf(stderr, "usage: generate tasks|sched|stock|ranks|wide|job EVENTS DIR "
+				"[THREADS [CPUS]]\n");
 		return 2;
 	}
 	if (mkdir(argv[3], 0755))

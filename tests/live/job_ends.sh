@@ -38,17 +38,6 @@ expect "killed: the other node is complete" [ "$(state killed/node/n1.json)" = c
 missing killed 'node n2 is incomplete: the recorder was killed by signal 9'
 
 # ---- a node without privilege ----
-cat >weak <<'X'
-#!/bin/sh
-[ "$(hostname)" = n1 ] || exec setpriv --bounding-set -bpf,-perfmon,-sys_admin "$@"
-exec "$@"
-X
-cat >small <<'X'
-#!/bin/bash
-[ "$(hostname)" = n1 ] || ulimit -S -f 8
-exec "$@"
-X
-chmod +x weak small
 timeout 120 srun -N2 -n4 --ntasks-per-node=2 ./weak "$RECORDER" --job -o weak.t -- ./app 20 6 >out 2>log
 ended 6 "weak: the status" log
 expect "weak: all ranks run" began out

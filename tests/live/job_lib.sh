@@ -7,6 +7,9 @@
 #   judge_job TRACE WHAT <<E     Python lines with `nodes` (node/*.json by name), `job` (job.json), `ranks`
 #                                (of the processes of each loom), `trace` (all streams), and check()
 #
+# Programs that start another one, which has a problem on the second node: ./weak, without the capabilities for
+# eBPF; ./small, whose files may have 8 KiB at most.
+#
 # ./app LOOPS STATUS [GO]: computes and calls MPI_Allreduce, and prints "rank R HOST PID" at its begin. With GO
 # it goes on until the file GO exists.
 
@@ -70,3 +73,15 @@ ended() {
 	local status=$?
 	expect "$2: status $status: $(cat "$3")" [ $status = "$1" ]
 }
+
+cat >weak <<'X'
+#!/bin/sh
+[ "$(hostname)" = n1 ] || exec setpriv --bounding-set -bpf,-perfmon,-sys_admin "$@"
+exec "$@"
+X
+cat >small <<'X'
+#!/bin/bash
+[ "$(hostname)" = n1 ] || ulimit -S -f 8
+exec "$@"
+X
+chmod +x weak small

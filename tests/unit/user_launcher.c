@@ -143,14 +143,15 @@ static void members_by_their_environment(void **state)
 	} others[] = {
 		{"srun with PMIx", STEP2 "PMIX_RANK=3|PMIX_NAMESPACE=slurm.pmix.5.2|", true, 3},
 		{"srun without", STEP2, true, 3},
-		{"a name that is longer than any", "A_NAME_LONGER_THAN_THE_LONGEST_OF_ALL_VARIABLES_=1|" STEP2,
-		 true, 3},
+		{"a name that is longer than any",
+		 "A_NAME_LONGER_THAN_THE_LONGEST_OF_ALL_VARIABLES_=1|" STEP2, true, 3},
 		{"mpirun on its own node: no step",
-		 "SLURM_JOB_ID=5|SLURMD_NODENAME=n1|SLURM_PROCID=0|SLURM_NTASKS=2|OMPI_COMM_WORLD_RANK=1|"
+		 "SLURM_JOB_ID=5|SLURMD_NODENAME=n1|SLURM_PROCID=0|SLURM_NTASKS=2|OMPI_COMM_WORLD_"
+		 "RANK=1|"
 		 "OMPI_COMM_WORLD_SIZE=4|PMIX_NAMESPACE=77|",
 		 true, 1},
-		{"a daemon of mpirun",
-		 STEP2 "PMIX_MCA_mca_base_component_show_load_errors=1|", false, 0},
+		{"a daemon of mpirun", STEP2 "PMIX_MCA_mca_base_component_show_load_errors=1|",
+		 false, 0},
 		{"the batch script",
 		 "SLURM_JOB_ID=5|SLURMD_NODENAME=n1|SLURM_PROCID=0|SLURM_NTASKS=2|", false, 0},
 		{"ovni-job itself", STEP2 "PMIX_RANK=3|PMIX_NAMESPACE=slurm.pmix.5.1|", false, 0},

@@ -124,30 +124,32 @@ static const struct {
 	{"-a --mode summary --sample 1/2", "--sample: needs --mode full"},
 	{"-a --mode summary --strict-drops", "--strict-drops: needs --mode full"},
 	{"-a --mode summary --kernel-model", "--kernel-model: needs --mode full"},
-	{"-a --mode summary --why call",
-	 "--why: call, lock, prio, stack, wakers, preempted, irq and io need --mode full and switch among --events; "
-	 "io also wake among them, and no --kernel-model"},
-	{"-a --mode summary --why=prio",
-	 "--why: call, lock, prio, stack, wakers, preempted, irq and io need --mode full and switch among --events; "
-	 "io also wake among them, and no --kernel-model"},
-	{"-a --events fork --why=lock",
-	 "--why: call, lock, prio, stack, wakers, preempted, irq and io need --mode full and switch among --events; "
-	 "io also wake among them, and no --kernel-model"},
-	{"-a --why=io --kernel-model",
-	 "--why: call, lock, prio, stack, wakers, preempted, irq and io need --mode full and switch among --events; "
-	 "io also wake among them, and no --kernel-model"},
-	{"-a --why=io --events switch",
-	 "--why: call, lock, prio, stack, wakers, preempted, irq and io need --mode full and switch among --events; "
-	 "io also wake among them, and no --kernel-model"},
+	{"-a --mode summary --why call", "--why: call, lock, prio, stack, wakers, preempted, irq "
+					 "and io need --mode full and switch among --events; "
+					 "io also wake among them, and no --kernel-model"},
+	{"-a --mode summary --why=prio", "--why: call, lock, prio, stack, wakers, preempted, irq "
+					 "and io need --mode full and switch among --events; "
+					 "io also wake among them, and no --kernel-model"},
+	{"-a --events fork --why=lock", "--why: call, lock, prio, stack, wakers, preempted, irq "
+					"and io need --mode full and switch among --events; "
+					"io also wake among them, and no --kernel-model"},
+	{"-a --why=io --kernel-model", "--why: call, lock, prio, stack, wakers, preempted, irq and "
+				       "io need --mode full and switch among --events; "
+				       "io also wake among them, and no --kernel-model"},
+	{"-a --why=io --events switch", "--why: call, lock, prio, stack, wakers, preempted, irq "
+					"and io need --mode full and switch among --events; "
+					"io also wake among them, and no --kernel-model"},
 	{"-a --why=stack=code", "'stack=code' is none of call, lock, none, prio, irq, io, stack, "
 				"stack=kernel, stack=user, stack=both, wakers, preempted"},
 	{"-a --why=stack,99us", "--why stack,99us: the shortest time is 100us"},
 	{"-a --why=1ms", "'1ms' is none of call, lock, none, prio, irq, io, stack, stack=kernel"},
-	{"-a --why=stack,1ms,2ms", "'2ms' is none of call, lock, none, prio, irq, io, stack, "
-				   "stack=kernel, stack=user, stack=both, wakers, preempted and no time"},
+	{"-a --why=stack,1ms,2ms",
+	 "'2ms' is none of call, lock, none, prio, irq, io, stack, "
+	 "stack=kernel, stack=user, stack=both, wakers, preempted and no time"},
 	{"-a --why=irq,999ns", "--why irq,999ns: the shortest time of an interrupt is 1us"},
-	{"-a --why=irq,1us,2us", "'2us' is none of call, lock, none, prio, irq, io, stack, "
-				 "stack=kernel, stack=user, stack=both, wakers, preempted and no time"},
+	{"-a --why=irq,1us,2us",
+	 "'2us' is none of call, lock, none, prio, irq, io, stack, "
+	 "stack=kernel, stack=user, stack=both, wakers, preempted and no time"},
 	{"-a --why=irq,stack,99us", "--why irq,stack,99us: the shortest time is 100us"},
 	{"-a --why=stack,", "'' is none of call"},
 	{"-a --why=disk",

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/cut/clock_offsets.h"
 #include "tools/lib/filter.h"
 #include "tools/lib/metadata_subset.h"
 #include "tools/lib/replace_file.h"
@@ -915,58 +916,6 @@ static int describe(struct cutter *c)
 	return err;
 }
 
-/* Appends the line `number` of a text, from 1 on, to a file of the new trace. */
-static int copy_line(const struct cutter *c, const char *text, size_t size, unsigned number)
-{
-	const char *end = text + size;
-
-	for (; number > 1 && text < end; number--) {
-		const char *next = memchr(text, '\n', (size_t)(end - text));
-
-		text = next ? next + 1 : end;
-	}
-	for (size_t n = 0; text + n < end; n++)
-		if (text[n] == '\n')
-			return stream_append_text(c->out_fd, CLOCK_OFFSETS_FILE, text, n + 1);
-	return text < end ? stream_append_text(c->out_fd, CLOCK_OFFSETS_FILE, text,
-					       (size_t)(end - text))
-			  : 0;
-}
-
-/* The clocks of the streams stay as they are, so the new trace needs the rows of its nodes; one of
- * another node would be refused. */
-static int copy_clocks(const struct cutter *c)
-{
-	const struct source *source = c->source;
-	struct clock_table table;
-	char *text = NULL;
-	size_t size;
-	int err = clock_table_load(&table, source->trace.fd, CLOCK_OFFSETS_FILE, true, true);
-
-	if (err || !table.n)
-		goto out;
-	for (size_t i = 0; i < source->trace.nstreams; i++)
-		if (c->written[i])
-			(void)clock_table_find(&table, source->owners[i].loom);
-	text = json_read(source->trace.fd, CLOCK_OFFSETS_FILE, &size);
-	if (!text) {
-		err = -EIO;
-		goto out;
-	}
-	err = copy_line(c, text, size, 1);
-	/* sorted by host: the order does not matter */
-	for (size_t i = 0; !err && i < table.n; i++)
-		if (table.rows[i].used)
-			err = copy_line(c, text, size, table.rows[i].line);
-	if (err)
-		log_error("cannot write '%s/" CLOCK_OFFSETS_FILE "': %s", c->options->out,
-			  strerror(-err));
-out:
-	free(text);
-	clock_table_fini(&table);
-	return err;
-}
-
 static int run(struct options *options, struct source *source)
 {
 	struct cutter cutter = {.options = options, .filter = &options->filter, .source = source};
@@ -987,7 +936,7 @@ static int run(struct options *options, struct source *source)
 		goto out;
 	err = describe(&cutter);
 	if (!err)
-		err = copy_clocks(&cutter);
+		err = copy_clock_offsets(source, cutter.written, cutter.out_fd, options->out);
 	if (err)
 		goto out;
 	for (size_t i = 0; i < source->trace.nstreams; i++)

@@ -393,7 +393,8 @@ static void put_owner(struct dump *d, const struct event *ev)
 static void put_stack(struct dump *d, const struct event *ev)
 {
 	uint32_t number = sleep_stack(ev);
-	const struct stack_line *line = number ? stack_table_find(&d->stacks, number) : NULL, *waker;
+	const struct stack_line *line = number ? stack_table_find(&d->stacks, number) : NULL,
+				*waker;
 	char *text;
 
 	if (!number)

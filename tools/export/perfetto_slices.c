@@ -533,8 +533,7 @@ void perfetto_slices_sleep(struct perfetto_slices *s, uint32_t stream, int64_t f
 		texts[i] = stack_line_text(lines[i], STACK_TEXT_MOST);
 		s->lack |= !texts[i];
 		if (texts[i])
-			notes[n++] =
-				(struct slice_note){.name = names[i], .value.label = texts[i]};
+			notes[n++] = (struct slice_note){.name = names[i], .value.label = texts[i]};
 	}
 	if (n)
 		put_ours(s, stream, OUR_SLEEP, from, to, our_names[OUR_SLEEP], notes, n, stack);

@@ -129,8 +129,8 @@ void perfetto_slices_unknown(struct perfetto_slices *slices, uint32_t stream, in
 void perfetto_slices_state(struct perfetto_slices *slices, uint32_t stream, int64_t from,
 			   int64_t to, const char *state, const char *reason);
 
-/* A sleep with the owner of its lock (NULL: not known), its stack and that of its waker (NULL: none),
- * and a run with the time that interrupts took: as slices of their time. */
+/* A sleep with the owner of its lock (NULL: not known), its stack and that of its waker (NULL:
+ * none), and a run with the time that interrupts took: as slices of their time. */
 void perfetto_slices_sleep(struct perfetto_slices *slices, uint32_t stream, int64_t from,
 			   int64_t to, const char *owner, int64_t owner_tid,
 			   const struct stack_line *stack, const struct stack_line *waker);

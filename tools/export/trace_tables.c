@@ -219,7 +219,8 @@ static int add_details(struct tables *t, uint32_t stream, union cell *row)
 	if (stack->waker)
 		row[INTERVAL_WAKER_STACK].number = stack->waker;
 	err = put_stack(t, stack);
-	return err || !stack->waker ? err : put_stack(t, stack_table_find(&t->stacks, stack->waker));
+	return err || !stack->waker ? err
+				    : put_stack(t, stack_table_find(&t->stacks, stack->waker));
 }
 
 /* A stay of a thread, or the part of it on one CPU. */

@@ -224,9 +224,8 @@ static char *inversion_of(const struct overview *o, const struct finding *findin
 				: thread_priority_longest(&f->priorities, stream, f->last);
 		if (!other)
 			continue;
-		party = (struct finding_party){
-			PARTY_THREAD, stream,
-			f->processes[f->threads[stream].process].rank, 0};
+		party = (struct finding_party){PARTY_THREAD, stream,
+					       f->processes[f->threads[stream].process].rank, 0};
 		who = party_text(o, &party);
 		more = who ? xasprintf("%s, %s, which %s, %s", text, who,
 				       i ? "slept longest" : "ran meanwhile", text_shown(other))

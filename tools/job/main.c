@@ -36,6 +36,7 @@
 #include "tools/lib/job_table.h"
 #include "tools/lib/printer.h"
 #include "tools/sync/clock_table.h"
+#include "tools/sync/first_rank.h"
 #include "trace/base/cli.h"
 #include "trace/base/files/input.h"
 #include "trace/base/log.h"
@@ -63,7 +64,8 @@ static const struct cli_option cli_options[] = {
 	{"output", 'o', "DIR", cli_text, TO(output),
 	 "directory of the trace, which all nodes reach; empty or not there (default: ovni)"},
 	{"job-timeout", 0, "TIME", cli_time, TO(timeout_ns),
-	 "begin without a node whose recorder has not begun in this time, and end without a rank that "
+	 "begin without a node whose recorder has not begun in this time, and end without a rank "
+	 "that "
 	 "does not come in this time after all others have ended (default: 30s)",
 	 .min = 1000000, .max = 3600 * SECOND},
 	{0},
@@ -258,17 +260,12 @@ static void unbind(void)
 		log_debug("cannot leave the CPUs of the launcher: %s", strerror(errno));
 }
 
-/* All processes read the same command line; only rank 0 reports its mistakes. */
+/* Standard error goes nowhere, but for rank 0. Returns a descriptor for unmute(). */
 static int mute(void)
 {
-	static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
-					    "SLURM_PROCID"};
-	const char *rank = NULL;
-	int kept = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3), null;
+	int kept = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+	int null = is_first_rank() ? -1 : open("/dev/null", O_WRONLY | O_CLOEXEC);
 
-	for (size_t i = 0; !rank && i < sizeof(ranks) / sizeof(ranks[0]); i++)
-		rank = getenv(ranks[i]);
-	null = rank && strcmp(rank, "0") ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
 	if (null >= 0) {
 		dup2(null, STDERR_FILENO);
 		close(null);
@@ -348,10 +345,9 @@ static int start_recorder(struct ovni_job *job)
 	int n = 0;
 
 	snprintf(nodes, sizeof(nodes), "%d", job->nodes);
-	snprintf(timeout, sizeof(timeout), "%lluns",
-		 (unsigned long long)job->settings.timeout_ns);
+	snprintf(timeout, sizeof(timeout), "%lluns", (unsigned long long)job->settings.timeout_ns);
 	argv[n++] = job->path;
-	argv[n++] = (char *)"--job-beside";
+	argv[n++] = (char *)"--job-node";
 	argv[n++] = (char *)"--nodes";
 	argv[n++] = nodes;
 	argv[n++] = (char *)"-o";
@@ -375,12 +371,13 @@ static void print_last(const struct ovni_job *job, const struct job *files,
 		events += files->nodes[i].events;
 		lost += files->nodes[i].lost;
 	}
-	log_report("recorded dir=%s threads=%" PRIu64 " events=%" PRIu64 " lost=%" PRIu64
-		   " nodes=%d nodes_complete=%zu ranks=%d ranks_recorded=%zu clock_bound_ns=%" PRIi64
-		   " status=%d",
-		   text_shown(job->settings.output), threads, events, lost, job->nodes,
-		   job_complete_nodes(files), files->ranks_expected, job_recorded_ranks(files),
-		   clocks->n ? clock_table_bound(clocks) : CLOCK_BOUND_UNKNOWN, status);
+	log_report(
+		"recorded dir=%s threads=%" PRIu64 " events=%" PRIu64 " lost=%" PRIu64
+		" nodes=%d nodes_complete=%zu ranks=%d ranks_recorded=%zu clock_bound_ns=%" PRIi64
+		" status=%d",
+		text_shown(job->settings.output), threads, events, lost, job->nodes,
+		job_complete_nodes(files), files->ranks_expected, job_recorded_ranks(files),
+		clocks->n ? clock_table_bound(clocks) : CLOCK_BOUND_UNKNOWN, status);
 }
 
 static enum status judge(const struct job *files, const char *path)
@@ -416,8 +413,7 @@ static enum status report(const struct ovni_job *job)
 		printer_open(&out, STDERR_FILENO);
 		if (files.nnodes)
 			job_table_print(&out, "", &files, &clocks);
-		status = printer_close(&out) ? STATUS_FAILED
-					     : judge(&files, job->settings.output);
+		status = printer_close(&out) ? STATUS_FAILED : judge(&files, job->settings.output);
 		print_last(job, &files, &clocks, status);
 	} else if (dir < 0) {
 		log_error("cannot open '%s': %s", job->settings.output, strerror(-dir));
@@ -431,8 +427,7 @@ static enum status report(const struct ovni_job *job)
 
 static enum status run(struct ovni_job *job)
 {
-	struct clock_request request = {
-		.append = job->settings.output, .samples = CLOCK_SAMPLES};
+	struct clock_request request = {.append = job->settings.output, .samples = CLOCK_SAMPLES};
 	int err = job->rank ? 0 : check_directory(job->settings.output);
 
 	if (!err && !job->rank)
@@ -453,7 +448,7 @@ static enum status run(struct ovni_job *job)
 int main(int argc, char **argv)
 {
 	struct ovni_job job = {.settings = {.output = "ovni", .timeout_ns = 30 * SECOND},
-			  .child = {.to = -1, .from = -1, .size = -1}};
+			       .child = {.to = -1, .from = -1, .size = -1}};
 	const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 	enum status status;
 	int kept = mute();

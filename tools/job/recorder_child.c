@@ -55,8 +55,8 @@ static void take_lines(struct recorder_child *child)
 
 	while ((end = memchr(child->text, '\n', child->length))) {
 		*end = '\0';
-		if (sscanf(child->text, "%d %d %d", &child->ranks, &child->size,
-			   &child->running) == 3)
+		if (sscanf(child->text, "%d %d %d", &child->ranks, &child->size, &child->running) ==
+		    3)
 			child->ready = true;
 		child->length -= (unsigned)(end + 1 - child->text);
 		memmove(child->text, end + 1, child->length);

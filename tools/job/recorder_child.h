@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * recorder_child: the recorder of this node, `ovni-bpf --job-beside`, as a child over two pipes.
+ * recorder_child: the recorder of this node, `ovni-bpf --job-node`, as a child over two pipes.
  *
  * In: its options; out: what it says of the members of the job, and its end. The death of either
  * side does not take the other: the recorder ends when its standard input does, and is complete
@@ -13,13 +13,13 @@
 #include <sys/types.h>
 
 struct recorder_child {
-	pid_t pid;	  /* 0: not started, or it has ended */
-	int to, from;	  /* pipes; -1: closed */
-	bool ready;	  /* it has begun to record */
-	int ranks, size;  /* that it has seen so far, and of how many; -1: not known */
-	int running;	  /* threads of the job */
-	int status;	  /* wait status, after the end */
-	char text[256];	  /* the beginning of a line */
+	pid_t pid;	 /* 0: not started, or it has ended */
+	int to, from;	 /* pipes; -1: closed */
+	bool ready;	 /* it has begun to record */
+	int ranks, size; /* that it has seen so far, and of how many; -1: not known */
+	int running;	 /* threads of the job */
+	int status;	 /* wait status, after the end */
+	char text[256];	 /* the beginning of a line */
 	unsigned length;
 };
 

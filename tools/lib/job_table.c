@@ -33,8 +33,7 @@ static void fill_clocks(char cells[COLUMNS][CELL], const struct clock_row *row)
 		snprintf(cells[7], CELL, row->bound ? "%.1f us" : "0", (double)row->bound / 1e3);
 }
 
-static void fill(char cells[COLUMNS][CELL], const struct job_node *node,
-		 struct clock_table *clocks)
+static void fill(char cells[COLUMNS][CELL], const struct job_node *node, struct clock_table *clocks)
 {
 	char ranks[CELL];
 

@@ -272,9 +272,10 @@ static void foot(const struct report *report)
 			       duration_words(text, absent));
 	printer_format(report->table.out, ".\n");
 	if (path->mpi.any && !path->mpi.whole)
-		printer_format(report->table.out,
-			       "Collectives are not followed: not all ranks are there, or they do not "
-			       "call the same ones.\n");
+		printer_format(
+			report->table.out,
+			"Collectives are not followed: not all ranks are there, or they do not "
+			"call the same ones.\n");
 	if (path->owners)
 		printer_format(report->table.out,
 			       "%zu %s on locks replaced with the paths of the owners.\n",
@@ -328,8 +329,8 @@ static int compare(const void *pa, const void *pb)
 
 static bool same(const struct critical_segment *a, const struct critical_segment *b)
 {
-	return a->stream == b->stream && a->kind == b->kind && a->use == b->use &&
-	       a->by == b->by && a->mpi == b->mpi && (!a->mpi || a->other == b->other);
+	return a->stream == b->stream && a->kind == b->kind && a->use == b->use && a->by == b->by &&
+	       a->mpi == b->mpi && (!a->mpi || a->other == b->other);
 }
 
 static int add_sum(struct report *report, const struct critical_segment *segments, size_t n)

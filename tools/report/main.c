@@ -142,8 +142,8 @@ static bool time_fits(const void *settings)
 {
 	const struct options *o = settings;
 
-	return is_flame(o) || (o->kind == &report_stacks && (o->flame_time == FLAME_RUNNABLE ||
-							     o->flame_time == FLAME_ASLEEP));
+	return is_flame(o) || (o->kind == &report_stacks &&
+			       (o->flame_time == FLAME_RUNNABLE || o->flame_time == FLAME_ASLEEP));
 }
 
 static int choose_flame_form(const struct cli_option *option, const char *text, void *to)
@@ -293,9 +293,9 @@ static const struct cli_option cli_options[] = {
 	 .rule = "only critical follows owners"},
 	{"functions", 0, NULL, cli_flag, TO(functions), "perf: the values by function",
 	 .holds = is_perf, .rule = "only perf has values by function"},
-	{"time", 0, NULL, cli_choice, TO(flame_time), "flame: the time to add up [wall]; stacks: runnable [asleep]",
-	 .choices = time_names, .holds = time_fits,
-	 .rule = "only flame has it, and of stacks --time runnable and asleep"},
+	{"time", 0, NULL, cli_choice, TO(flame_time),
+	 "flame: the time to add up [wall]; stacks: runnable [asleep]", .choices = time_names,
+	 .holds = time_fits, .rule = "only flame has it, and of stacks --time runnable and asleep"},
 	{"svg", 0, NULL, choose_flame_form, TO(flame_form), "flame, stacks: print a picture",
 	 NEEDS_FRAMES},
 	{"html", 0, NULL, choose_flame_form, TO(flame_form),

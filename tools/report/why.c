@@ -55,7 +55,7 @@ static const struct table_column blocked_columns[] = {
 	{"from", "from", CELL_TEXT, 0, SHOW_IF_ANY},
 	{"woken_from", "woken from", CELL_TEXT, 0, SHOW_IF_ANY},
 };
-#define NCOLUMNS (sizeof(columns) / sizeof(columns[0]))
+#define NCOLUMNS	 (sizeof(columns) / sizeof(columns[0]))
 #define NCOLUMNS_BLOCKED (sizeof(blocked_columns) / sizeof(blocked_columns[0]))
 
 struct part { /* one use of the time of a group, in one call, ended by one waker */

@@ -22,10 +22,10 @@
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 
-#define WARM_UP	  20	 /* samples, at most as many as are taken */
-#define TRIES	  8	 /* exchanges of which one sample is the quickest */
-#define NAP_NS	  500000 /* between two polls of a waiting rank */
-#define HOST_SIZE 256
+#define WARM_UP	   20	  /* samples, at most as many as are taken */
+#define TRIES	   8	  /* exchanges of which one sample is the quickest */
+#define NAP_NS	   500000 /* between two polls of a waiting rank */
+#define HOST_SIZE  256
 #define HOST_ENTRY 256 /* a name in a directory, with its NUL */
 
 enum tag { TAG_BEGIN = 1, TAG_PING, TAG_PONG };
@@ -321,7 +321,8 @@ static void add_up(struct clock_sum *sum, const struct clock_row *row)
 
 /* Does a directory have an entry that begins with `prefix`, and goes on with the host, if it is not
  * NULL? The name of the entry goes to `found`. */
-static bool has_entry(const char *path, const char *prefix, const char *host, char found[HOST_ENTRY])
+static bool has_entry(const char *path, const char *prefix, const char *host,
+		      char found[HOST_ENTRY])
 {
 	size_t length = strlen(prefix);
 	DIR *dir = opendir(path);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "tools/sync/clock_table.h"
+#include "tools/sync/first_rank.h"
 #include "trace/base/cli.h"
 #include "trace/base/log.h"
 
@@ -69,24 +70,12 @@ static const struct cli cli = {
 		 "  mpirun -N 1 ovni-sync -d 60 -w 60",
 };
 
-/* All processes read the same command line; only rank 0 reports its mistakes. The launchers of
- * OpenMPI, MPICH and Slurm tell each process its rank. */
-static void silence_all_but_one(void)
+static void silence(void)
 {
-	static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
-					    "SLURM_PROCID"};
+	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
-	for (size_t i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++) {
-		const char *rank = getenv(ranks[i]);
-
-		if (rank && strcmp(rank, "0") != 0) {
-			int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
-
-			dup2(fd, STDOUT_FILENO);
-			dup2(fd, STDERR_FILENO);
-			return;
-		}
-	}
+	dup2(fd, STDOUT_FILENO);
+	dup2(fd, STDERR_FILENO);
 }
 
 int main(int argc, char **argv)
@@ -95,7 +84,8 @@ int main(int argc, char **argv)
 	struct clock_sum sum;
 	int rank, n, err;
 
-	silence_all_but_one();
+	if (!is_first_rank())
+		silence();
 	cli_parse(&cli, argc, argv, &request);
 	MPI_Init(&argc, &argv); /* MPI reports errors and ends the program */
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -43,7 +43,8 @@ static int __attribute__((format(printf, 2, 3))) replace(char **text, const char
 
 static bool of_recorder(const struct owner *owner)
 {
-	return owner->name && (!strcmp(owner->name, "ovni-bpf") || !strcmp(owner->name, "ovni-elf"));
+	return owner->name &&
+	       (!strcmp(owner->name, "ovni-bpf") || !strcmp(owner->name, "ovni-elf"));
 }
 
 /* The number of the loom of that name, from 0; they are sorted. */
@@ -86,8 +87,8 @@ static int name_threads(struct source *source, const struct actors *a)
 
 	for (size_t i = 0; i < n && !err; i++) {
 		struct owner *owner = &source->owners[i];
-		uint32_t *at = hash_at(&seen, (struct hash_key){.a = (uint64_t)owner->pid,
-								 .b = a->loom_of[i]});
+		uint32_t *at = hash_at(
+			&seen, (struct hash_key){.a = (uint64_t)owner->pid, .b = a->loom_of[i]});
 
 		if (!at) {
 			err = -ENOMEM;
@@ -123,6 +124,9 @@ static int name_findings(struct findings *f)
 	return err;
 }
 
+/* Replaces a text that is there in its array. */
+#define NEUTRAL(array, text) snprintf(array, sizeof(array), "%s", *(array) ? (text) : "")
+
 int anonymous_names(struct source *source, struct collect *c, struct findings *f)
 {
 	struct whole *whole = &source->whole;
@@ -135,13 +139,9 @@ int anonymous_names(struct source *source, struct collect *c, struct findings *f
 	tid_names_forget(&c->actors.names);
 	for (size_t i = 0; i < c->details.ntexts && !err; i++)
 		err = replace(&c->details.texts[i], "stack %zu", i + 1);
-	if (*whole->missing.first)
-		strcpy(whole->missing.first, "a thread");
-	if (*whole->changed.first)
-		strcpy(whole->changed.first, "a thread");
-	if (*whole->job)
-		strcpy(whole->job, "a part of its job is missing");
-	if (*whole->made_from)
-		strcpy(whole->made_from, "events were missing there");
+	NEUTRAL(whole->missing.first, "a thread");
+	NEUTRAL(whole->changed.first, "a thread");
+	NEUTRAL(whole->job, "a part of its job is missing");
+	NEUTRAL(whole->made_from, "events were missing there");
 	return err ? log_no_memory("for the names of the page") : 0;
 }

@@ -32,8 +32,9 @@ struct findings_walk {
 void findings_walk_begin(struct findings_walk *walk, const struct source *source,
 			 struct findings *findings, int64_t first, int64_t last);
 
-/* After the walk of the page, with its sums (cpu_times_add()): waits for the end. Returns 0, also of a damaged trace, with the findings of the part before the
- * damage; or -errno after one message. */
+/* After the walk of the page, with its sums (cpu_times_add()): waits for the end. Returns 0, also
+ * of a damaged trace, with the findings of the part before the damage; or -errno after one message.
+ */
 int findings_walk_end(struct findings_walk *walk, struct cpu_times *spans)
 	__attribute__((warn_unused_result));
 

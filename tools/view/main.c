@@ -300,8 +300,8 @@ static int put_mark(struct json *node, int32_t type, const struct json *mark, st
 }
 
 /* The name of a hardware counter of nOS-V, once. */
-static int put_counter(const struct described *d, struct json *list, int32_t type, const struct json *counters,
-		       struct hash *seen)
+static int put_counter(const struct described *d, struct json *list, int32_t type,
+		       const struct json *counters, struct hash *seen)
 {
 	struct json *node;
 	const char *name;
@@ -370,7 +370,8 @@ static int describe(struct described *d, struct page_file *page)
 {
 	struct collect *c = d->collect;
 	struct json *root = json_new_object();
-	char *name = d->options->anonymous ? strdup("trace") : trace_name(d->options->path), *text = NULL;
+	char *name = d->options->anonymous ? strdup("trace") : trace_name(d->options->path),
+	     *text = NULL;
 	int64_t end = clock_distance(c->origin, c->end);
 	int64_t first = c->first == INT64_MIN ? 0 : clock_distance(c->origin, c->first);
 	int64_t last = c->last == INT64_MAX ? end : clock_distance(c->origin, c->last);
@@ -431,14 +432,14 @@ static int make_page(struct options *options, struct source *source, int *status
 	struct page_file page = {0};
 	struct collect collect = {0};
 	struct cpu_times spans = {0};
-	struct described described = {.options = options,
-				      .source = source,
-				      .collect = &collect,
-				      .overview = {.source = source,
-						   .names = &collect.actors.names,
-						   .filter = &options->filter,
-						   .path = options->anonymous ? DEFAULT_TRACE
-									      : options->path}};
+	struct described described = {
+		.options = options,
+		.source = source,
+		.collect = &collect,
+		.overview = {.source = source,
+			     .names = &collect.actors.names,
+			     .filter = &options->filter,
+			     .path = options->anonymous ? DEFAULT_TRACE : options->path}};
 	char *output = options->output ? strdup(options->output)
 				       : path_with_suffix(options->path, ".html");
 	bool active;

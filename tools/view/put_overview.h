@@ -14,7 +14,6 @@
 
 /* Returns 0, or -ENOMEM without a message. */
 int put_overview(struct json *root, const struct overview *overview, struct actors *actors,
-		 bool anonymous)
-	__attribute__((warn_unused_result));
+		 bool anonymous) __attribute__((warn_unused_result));
 
 #endif

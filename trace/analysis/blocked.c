@@ -78,8 +78,7 @@ int blocked_add_places(struct blocked *blocked)
 		return err;
 	}
 	blocked->place_of = calloc(blocked->stacks.n + 1, sizeof(*blocked->place_of));
-	blocked->waker_place_of =
-		calloc(blocked->stacks.n + 1, sizeof(*blocked->waker_place_of));
+	blocked->waker_place_of = calloc(blocked->stacks.n + 1, sizeof(*blocked->waker_place_of));
 	failed = !blocked->place_of || !blocked->waker_place_of ||
 		 place_number(blocked, &numbers, strdup("")) == HASH_NONE;
 	for (size_t i = 0; i < blocked->stacks.n && !failed; i++) {

@@ -3,10 +3,10 @@
  * blocked: the sleeps of each thread by reason, system call, descriptor or other object, and waker.
  *
  * In: the stays of thread_times.h during a walk (intervals.h), and if asked for, the file `stacks`;
- * out: rows, then also by the places in the program where the thread slept, and where it was woken. Invariant: the rows of a
- * thread add up to its life less its time on a CPU and waiting for one, in ns; the time in unknown
- * states has rows of its own. A thread has at most BLOCKED_ROWS rows with objects and wakers; the
- * rows of later combinations have neither, so that memory follows threads.
+ * out: rows, then also by the places in the program where the thread slept, and where it was woken.
+ * Invariant: the rows of a thread add up to its life less its time on a CPU and waiting for one, in
+ * ns; the time in unknown states has rows of its own. A thread has at most BLOCKED_ROWS rows with
+ * objects and wakers; the rows of later combinations have neither, so that memory follows threads.
  * Specification: why.md, part B; event-mapping.md "The system call of a sleep".
  */
 #ifndef TRACE_ANALYSIS_BLOCKED_H
@@ -30,7 +30,7 @@ struct blocked_row {
 	struct sleep_call call;
 	uint32_t place;	      /* of blocked_place(); 0: not known */
 	uint32_t waker_place; /* of blocked_waker_place(); the same */
-	int64_t begin, end; /* of the first sleep, for the name of the descriptor */
+	int64_t begin, end;   /* of the first sleep, for the name of the descriptor */
 	struct time_stays stays;
 };
 

@@ -58,7 +58,7 @@ _Static_assert(offsetof(struct thread_walk, periods) < ARRAY_LINE, "one line of 
 
 struct findings_state { /* of the walk */
 	struct thread_walk *threads;
-	struct pool periods; /* of the threads */
+	struct pool periods;	 /* of the threads */
 	uint32_t *parties;	 /* of each stream (culprits.h); the group is its process */
 	struct hash processes;	 /* (loom, pid) */
 	struct mark_name *marks; /* sorted by type and value after the first event */

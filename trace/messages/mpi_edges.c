@@ -58,7 +58,8 @@ static int add_edge(struct mpi_edges *e, uint32_t stream, const struct mpi_edge 
 
 static int take_message(void *arg, const struct message *m)
 {
-	if (m->from_stream == m->wait_stream || m->waited == INT64_MIN || m->sent <= m->waited || m->sent >= m->received)
+	if (m->from_stream == m->wait_stream || m->waited == INT64_MIN || m->sent <= m->waited ||
+	    m->sent >= m->received)
 		return 0;
 	return add_edge(arg, m->wait_stream,
 			&(struct mpi_edge){m->received, m->sent, m->from_stream, MPI_WAIT_SENDER});

@@ -26,7 +26,7 @@ struct source;
 
 enum mpi_wait { MPI_WAIT_SENDER = 1, MPI_WAIT_LAST };
 
-struct mpi_edge { /* of a thread */
+struct mpi_edge {	/* of a thread */
 	int64_t to;	/* clock at which its call ended */
 	int64_t at;	/* clock in the call at which the other thread did its part */
 	uint32_t other; /* stream */

@@ -173,7 +173,8 @@ static int resolve_lines(struct stack_table *table, const char *path)
 			return -EBADMSG;
 		}
 		if (table->lines[i].waker && !stack_line_waker(table, &table->lines[i])) {
-			log_error("%s/" STACK_FILE ": stack %u: the stack of its waker is not there",
+			log_error("%s/" STACK_FILE
+				  ": stack %u: the stack of its waker is not there",
 				  path, table->lines[i].number);
 			return -EBADMSG;
 		}

@@ -94,8 +94,9 @@ char *stack_line_place(const struct stack_line *line);
  * as of an interrupt. */
 char *stack_line_waker_place(const struct stack_line *line);
 
-/* Writes the used lines of a table, with those of their wakers, into the trace `out_fd`, after those that are there, with `more`
- * added to their numbers. None used: no file is made. 0, or -errno after one message. */
+/* Writes the used lines of a table, with those of their wakers, into the trace `out_fd`, after
+ * those that are there, with `more` added to their numbers. None used: no file is made. 0, or
+ * -errno after one message. */
 int stack_table_write(const struct stack_table *table, int out_fd, uint32_t more)
 	__attribute__((warn_unused_result));
 

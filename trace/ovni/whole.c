@@ -85,7 +85,8 @@ static bool ends_with(const struct stream *stream, uint64_t clock)
 	struct event ev;
 
 	for (uint64_t size = EVENT_HEADER_SIZE;
-	     (stream->guard || stream->loaded) && size <= EVENT_SIZE_MAX && size + STREAM_HEADER_SIZE <= stream->size;
+	     (stream->guard || stream->loaded) && size <= EVENT_SIZE_MAX &&
+	     size + STREAM_HEADER_SIZE <= stream->size;
 	     size++)
 		if (event_decode(&ev, end - size, end) == (ssize_t)size &&
 		    (uint64_t)ev.clock == clock)

@@ -63,7 +63,7 @@ struct cpu_times {
 	size_t next;	       /* private: where the next search for a CPU begins */
 	struct span_row *rows; /* private: of each stream, during the walk */
 	size_t nrows;
-	struct pool sums; /* private: of the rows */
+	struct pool sums;	/* private: of the rows */
 	struct cpu_span *batch; /* private: to be added together */
 	size_t nbatch;
 	int64_t t0, t1; /* the window */
@@ -86,9 +86,8 @@ bool cpu_times_idle_known(const struct json *session);
 /* Limits the window to the part between two clocks; INT64_MIN, INT64_MAX: all. */
 static inline void cpu_times_begin(struct cpu_times *times, int64_t first, int64_t last)
 {
-	*times = (struct cpu_times){.part = first != INT64_MIN || last != INT64_MAX,
-				    .first = first,
-				    .last = last};
+	*times = (struct cpu_times){
+		.part = first != INT64_MIN || last != INT64_MAX, .first = first, .last = last};
 }
 
 /* Adds one span (of interval_listener). Returns 0 or -ENOMEM. */

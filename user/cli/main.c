@@ -6,7 +6,7 @@
 #include "user/doctor/doctor.h"
 #include "user/cli/options.h"
 #include "user/host/privilege.h"
-#include "user/job/beside.h"
+#include "user/job/node_recorder.h"
 #include "user/job/job.h"
 #include "user/probes/list.h"
 #include "user/session/session.h"
@@ -50,8 +50,8 @@ int main(int argc, char **argv)
 		status = list(&options);
 	else if (options.job)
 		status = (enum status)job_run(&options);
-	else if (options.job_beside)
-		status = beside_run(&options);
+	else if (options.job_node)
+		status = node_recorder_run(&options);
 	else if (options.mode == MODE_OFF)
 		status = session_run_off(&options);
 	else

@@ -139,10 +139,11 @@ static int parse_why(const struct cli_option *option, const char *text, void *to
 			o->why = o->why == WHY_LOCK ? WHY_LOCK : WHY_CALL;
 		else if (strcmp(word, "none") != 0 &&
 			 (!limit || *limit || units_parse_time(word, limit)))
-			return cli_refuse(option, text,
-					  "'%s' is none of call, lock, none, prio, irq, io, stack, "
-					  "stack=kernel, stack=user, stack=both, wakers, preempted%s",
-					  word, limit ? " and no time, as in 100us" : "");
+			return cli_refuse(
+				option, text,
+				"'%s' is none of call, lock, none, prio, irq, io, stack, "
+				"stack=kernel, stack=user, stack=both, wakers, preempted%s",
+				word, limit ? " and no time, as in 100us" : "");
 		at += len;
 		if (!*at)
 			break;
@@ -354,8 +355,8 @@ RULE(mode_fits, (o->mode != MODE_OFF || o->command) &&
 RULE(on_full_fits, o->on_full == DROP_OLD ? o->mode == MODE_FULL : !o->last_bytes)
 RULE(list_is_alone, !o->probes->count && !o->napis)
 RULE(is_not_quiet, !o->quiet)
-RULE(is_job, o->job || o->job_beside)
-RULE(beside_fits, !o->command && !o->all && !o->npids && !o->job && is_full_of_one(o) && !o->user && !o->stack_ns &&
+RULE(is_job, o->job || o->job_node)
+RULE(job_node_fits, !o->command && !o->all && !o->npids && !o->job && is_full_of_one(o) && !o->user && !o->stack_ns &&
 	          !o->emulate && !o->html && !o->perfetto && !o->force && !o->dry_run && !o->list)
 RULE(job_fits, o->command && !o->all && is_full_of_one(o) && !o->user && !o->stack_ns && !o->emulate &&
 	       !o->html && !o->perfetto && !o->force && !o->dry_run && !o->list)
@@ -366,7 +367,8 @@ RULE(uses_return_probes, !o->no_returns)
 
 static const char *const modes[] = {"off", "summary", "full", NULL};  /* enum mode */
 static const char *const policies[] = {"drop-new", "drop-old", NULL}; /* enum on_full */
-static const char *const whys[] = {"call", "lock", "none", "prio", "stack", "wakers", "preempted", "irq", "io", NULL};
+static const char *const whys[] = {"call",   "lock",	  "none", "prio", "stack",
+				   "wakers", "preempted", "irq",  "io",	  NULL};
 static const char *const clocks[] = {"scheduler", "tracepoint", NULL};
 
 #define TO(member) offsetof(struct options, member)
@@ -450,8 +452,8 @@ static const struct cli_option table[] = {
 	 .holds = job_fits,
 	 .rule = "needs a command and --mode full, and excludes -a, --user, --emulate, --html, "
 		 "--perfetto, --force, --dry-run, --rotate, --last and --why=stack"},
-	{"job-beside", 0, NULL, cli_flag, TO(job_beside), NULL, /* for ovni-job */
-	 .holds = beside_fits,
+	{"job-node", 0, NULL, cli_flag, TO(job_node), NULL, /* for ovni-job */
+	 .holds = job_node_fits,
 	 .rule = "is for ovni-job alone: it needs --mode full, and excludes a command, -a, -p, -t, --user, "
 		 "--emulate, --html, --perfetto, --force, --dry-run, --rotate, --last and --why=stack"},
 	{"job-timeout", 0, "TIME", cli_time, TO(job_timeout_ns),
@@ -586,7 +588,7 @@ static int take_probed_processes(struct options *o)
 {
 	size_t n = 0;
 
-	if (o->all || o->npids || o->command || o->comm || o->cgroup || o->job_beside)
+	if (o->all || o->npids || o->command || o->comm || o->cgroup || o->job_node)
 		return 0;
 	o->pids = malloc((o->probes->count + 1) * sizeof(*o->pids));
 	if (!o->pids)
@@ -624,11 +626,11 @@ static int finish(void *settings, char **operands)
 	if (err)
 		return err;
 	if (!o->all && !o->npids && !o->command && !o->comm && !o->cgroup && !o->list &&
-	    !o->job_beside) {
+	    !o->job_node) {
 		log_error("no target: give -a, -p PID, -t TID or -- COMMAND (see ovni-bpf --help)");
 		return -EINVAL;
 	}
-	if (!o->npids && !o->command && !o->list && !o->job_beside)
+	if (!o->npids && !o->command && !o->list && !o->job_node)
 		o->all = true;
 	if (o->on_full == DROP_OLD && !o->last_bytes)
 		o->last_bytes = OPTIONS_LAST;

@@ -153,7 +153,7 @@ struct options {
 	bool verbose, quiet;
 
 	/* A parallel job. */
-	bool job, job_beside;		 /* --job, --job-beside: the recorder of ovni-job */
+	bool job, job_node;		 /* --job, --job-node: the recorder of ovni-job */
 	uint64_t job_timeout_ns, nodes;	 /* nodes: 0 if it is not given */
 	const struct job_plan *job_plan; /* in the recorder of a node; else NULL */
 };

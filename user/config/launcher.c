@@ -12,7 +12,8 @@
 
 #define SLURM_KEY "SLURM" /* stands for SLURM_JOB_ID.SLURM_STEP_ID */
 
-/* A daemon of Open MPI has this from mpirun, and no rank: in an allocation it is a task of Slurm. */
+/* A daemon of Open MPI has this from mpirun, and no rank: in an allocation it is a task of Slurm.
+ */
 #define DAEMON "PMIX_MCA_mca_base_component_show_load_errors"
 
 #define LAUNCHERS 4
@@ -39,13 +40,7 @@ static const struct {
 	 {"PMIX_NAMESPACE", SLURM_KEY},
 	 NULL,
 	 NULL},
-	{"PMI",
-	 "PMI_RANK",
-	 "PMI_SIZE",
-	 NULL,
-	 {"PMI_JOBID", SLURM_KEY},
-	 "MPI_LOCALNRANKS",
-	 NULL},
+	{"PMI", "PMI_RANK", "PMI_SIZE", NULL, {"PMI_JOBID", SLURM_KEY}, "MPI_LOCALNRANKS", NULL},
 	{"Slurm", "SLURM_PROCID", "SLURM_NTASKS", NULL, {SLURM_KEY}, NULL, DAEMON},
 };
 

@@ -564,7 +564,8 @@ static void print_table(const struct finding *findings, size_t count)
 				: "recording is possible here");
 }
 
-/* stop  n2: Linux 6.1.0-18-amd64: CAP_BPF: missing: no program can be loaded; do: ...; and 1 more */
+/* stop  n2: Linux 6.1.0-18-amd64: CAP_BPF: missing: no program can be loaded; do: ...; and 1 more
+ */
 static void print_node(const struct machine *machine, const struct finding *findings, size_t count)
 {
 	enum verdict worst = VERDICT_FINE;
@@ -627,7 +628,8 @@ enum status doctor_run(int argc, char **argv)
 	static const struct cli_option options[] = {
 		{"json", 0, NULL, cli_flag, TO(json), "print JSON, for scripts"},
 		{"job", 0, NULL, cli_flag, TO(job),
-		 "print one line, for one process on each node of a job: the verdict, the node, and "
+		 "print one line, for one process on each node of a job: the verdict, the node, "
+		 "and "
 		 "the first reason"},
 		{0},
 	};

@@ -25,8 +25,8 @@ enum job_answer {
 };
 
 struct election {
-	int listener;		    /* -1: closed */
-	int *peers; /* connections of the processes that have registered */
+	int listener; /* -1: closed */
+	int *peers;   /* connections of the processes that have registered */
 	size_t npeers;
 	struct job_members *members; /* these, and the caller's own process */
 };

@@ -250,8 +250,8 @@ static int size_maps(struct bpf_load *bpf, const struct options *options, size_t
 	if (!err && !bpf->io)
 		err = bpf_map__set_autocreate(skeleton->maps.io_completed, false);
 	if (!err && !options_job_rule(options))
-		err = bpf_map__set_autocreate(skeleton->maps.variables, false) ?:
-		      bpf_map__set_autocreate(skeleton->maps.environments, false);
+		err = bpf_map__set_autocreate(skeleton->maps.variables, false)
+			      ?: bpf_map__set_autocreate(skeleton->maps.environments, false);
 	if (err)
 		return explain_load(err);
 	err = options->counters.n ? bpf_map__set_max_entries(skeleton->maps.counter_events,
@@ -332,7 +332,8 @@ static int fill_variables(const struct bpf_load *bpf, const struct job_rule *rul
 
 		snprintf(name, sizeof(name), "%s", rule->names[i]);
 		err = bpf_map__update_elem(bpf->skeleton->maps.variables, name, sizeof(name),
-					   &rule->variables[i], sizeof(rule->variables[i]), BPF_ANY);
+					   &rule->variables[i], sizeof(rule->variables[i]),
+					   BPF_ANY);
 		if (err) {
 			log_error("cannot name the variables of launchers to the kernel: %s",
 				  strerror(-err));

@@ -383,9 +383,8 @@ static bool needed(const struct bpf_load *bpf, const struct program_row *row,
 	if (row->group == GROUP_IO)
 		return bpf->io;
 	if (row->group == GROUP_PRIORITY) /* the second one where the first is missing */
-		return bpf->priority_words &&
-		       (!strcmp(row->tracepoint, "local_timer_exit") ||
-			tracepoint_arguments(btf, "local_timer_exit") < 0);
+		return bpf->priority_words && (!strcmp(row->tracepoint, "local_timer_exit") ||
+					       tracepoint_arguments(btf, "local_timer_exit") < 0);
 	if (row->group == GROUP_WAKERS)
 		return bpf->wakers;
 	if (row->group == GROUP_COUNTERS)

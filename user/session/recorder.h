@@ -89,8 +89,8 @@ struct recorder {
 	char boot_id[64];
 	const char *reason; /* of the end of the recording; NULL: it continues */
 	int killed_by;	    /* the second signal; 0: none */
-	char told[64]; /* the last line for ovni-job */
-	size_t noted;  /* ranks in the file of the node */
+	char told[64];	    /* the last line for ovni-job */
+	size_t noted;	    /* ranks in the file of the node */
 	uint64_t next_note_ns;
 	uint64_t command_end_ns;
 	bool command_end_reported; /* reported: the command has ended and its children still run */

@@ -82,9 +82,9 @@ static bool end_line(struct sleep_stacks *stacks, size_t before)
 	return true;
 }
 
-/* Leaves out the frames of a waker that are not its own: at the beginning those of this recorder and
- * of the wake-up itself, at the end the code that an interrupt has interrupted. *n are left, from
- * the returned one on; without names all. */
+/* Leaves out the frames of a waker that are not its own: at the beginning those of this recorder
+ * and of the wake-up itself, at the end the code that an interrupt has interrupted. *n are left,
+ * from the returned one on; without names all. */
 static uint32_t own_frames(const struct sleep_stacks *stacks, const struct record_stack *record,
 			   uint32_t *n, bool *cut)
 {

@@ -46,8 +46,8 @@ uint32_t sleep_stacks_different(const struct sleep_stacks *stacks);
 /* Sleeps that have the stack of their waker. */
 uint64_t sleep_stacks_wakers(const struct sleep_stacks *stacks);
 
-/* Sleeps, and wakers, whose frames of user code were asked for; *unknown: those of which they are not
- * known. */
+/* Sleeps, and wakers, whose frames of user code were asked for; *unknown: those of which they are
+ * not known. */
 uint64_t sleep_stacks_user(const struct sleep_stacks *stacks, uint64_t *unknown);
 
 #endif

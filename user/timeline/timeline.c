@@ -376,8 +376,7 @@ static void handle_stack(struct timeline *tl, const struct record_stack *r)
 		task->waker_stack = sleep_stacks_number(tl->threads->sleep_stacks, r, 0);
 		return;
 	}
-	task->sleep_stack =
-		sleep_stacks_number(tl->threads->sleep_stacks, r, task->waker_stack);
+	task->sleep_stack = sleep_stacks_number(tl->threads->sleep_stacks, r, task->waker_stack);
 	task->waker_stack = 0;
 }
 

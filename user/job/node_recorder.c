@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* beside: see beside.h. */
-#include "user/job/beside.h"
+/* node_recorder: see node_recorder.h. */
+#include "user/job/node_recorder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@ static int take_output(void)
 	int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 
 	if (fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
-		log_error("--job-beside: no standard output: %s", strerror(errno));
+		log_error("--job-node: no standard output: %s", strerror(errno));
 		return -errno;
 	}
 	signal(SIGPIPE, SIG_IGN);
@@ -45,7 +45,7 @@ static int record(const struct options *given, const struct job_plan *plan)
 	return status;
 }
 
-enum status beside_run(const struct options *options)
+enum status node_recorder_run(const struct options *options)
 {
 	struct identity caller = {0};
 	struct launcher launcher;

@@ -18,7 +18,7 @@ export SLURM_OVERLAP=1 # as srun --overlap
 salloc -N2 --ntasks-per-node=2 --no-shell 2>salloc.log || { cat salloc.log; exit 1; }
 SLURM_JOB_ID=$(sed -n 's/.*job allocation \([0-9]*\)$/\1/p' salloc.log)
 export SLURM_JOB_ID
-beside() { # TRACE [WRAPPER] OPTION...: ovni-job on both nodes; its status is that of srun
+record_job() { # TRACE [WRAPPER] OPTION...: ovni-job on both nodes; its status is that of srun
 	timeout 120 srun -N2 -n2 --ntasks-per-node=1 ${wrapper:-} "${program:-$B/bin/ovni-job}" -o "$@"
 }
 ranks() { timeout 60 srun -N2 -n4 --ntasks-per-node=2 "$@"; }
@@ -34,7 +34,7 @@ missing() { # TRACE PATTERN: the emulator ends with 3, and says so
 	expect "$1: named: $(cat emu.log)" grep -q "$2" emu.log
 }
 start() { # TRACE OPTION...: in the background, until both nodes record; $job is its pid
-	beside "$@" >"$1.log" 2>&1 &
+	record_job "$@" >"$1.log" 2>&1 &
 	job=$!
 	wait_for "both nodes record $1: $(cat "$1.log")" recording "$1"
 }
@@ -106,7 +106,7 @@ P
 
 # ---- a directory that is not empty ----
 cp -r t before
-beside t >log 2>&1
+record_job t >log 2>&1
 ended 1 "a directory that is not empty" log
 expect "by name: $(cat log)" [ "$(grep -c "'t' exists, and is not empty" log)" = 1 ]
 expect "not touched" diff -r before t
@@ -128,18 +128,7 @@ expect "killed: the other node is complete" is killed/node/n1.json complete
 missing killed 'node n2 is incomplete: the recorder was killed by signal 9'
 
 # ---- a node without privilege; a full disk: no file of the recorder may have more than 8 KiB ----
-cat >weak <<'X'
-#!/bin/sh
-[ "$(hostname)" = n1 ] || exec setpriv --bounding-set -bpf,-perfmon,-sys_admin "$@"
-exec "$@"
-X
-cat >small <<'X'
-#!/bin/bash
-[ "$(hostname)" = n1 ] || ulimit -S -f 8
-exec "$@"
-X
-chmod +x weak small
-wrapper=./weak beside weak.t >weak.t.log 2>&1 &
+wrapper=./weak record_job weak.t >weak.t.log 2>&1 &
 job=$!
 wait_for "one node records" is weak.t/node/n1.json recording
 ranks ./app 20 6 >out 2>log
@@ -167,7 +156,7 @@ mkdir bin && cp "$B/bin/ovni-job" bin && cat >bin/ovni-bpf <<X
 exec $RECORDER "\$@"
 X
 chmod +x bin/ovni-bpf
-program=bin/ovni-job beside late --job-timeout 2s >late.log 2>&1 &
+program=bin/ovni-job record_job late --job-timeout 2s >late.log 2>&1 &
 job=$!
 wait_for "one node records" is late/node/n1.json recording
 wait_for "ovni-job does not wait for the other one" grep -q 'recording 1 of 2 nodes' late.log

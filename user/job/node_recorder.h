@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * beside: `ovni-bpf --job-beside`, the recorder of one node that ovni-job starts as its child.
+ * node_recorder: `ovni-bpf --job-node`, the recorder of one node that ovni-job starts as its child.
  *
  * In: the environment of ovni-job; out: the part of this node in the directory of the job. Members
  * are the processes of the same user and job that have a rank (launcher_rule()). Standard output
@@ -8,12 +8,12 @@
  * standard input ends the recording, so the death of ovni-job does, too.
  * Specification: job.md 4.1.
  */
-#ifndef USER_JOB_BESIDE_H
-#define USER_JOB_BESIDE_H
+#ifndef USER_JOB_NODE_RECORDER_H
+#define USER_JOB_NODE_RECORDER_H
 
 #include "trace/base/status.h"
 #include "user/config/config.h"
 
-enum status beside_run(const struct options *options);
+enum status node_recorder_run(const struct options *options);
 
 #endif
