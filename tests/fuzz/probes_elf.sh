@@ -28,7 +28,7 @@ for name in ("static", "lib", "stripped"):
 PYTHON
 cd "$T"
 mapfile -t sources < <(module trace/base/{log,text}.c user/host/{read_file,proc_maps}.c \
-	user/elf/{elf_file,functions,instruction,libraries,unwind,usdt}.c \
+	user/elf/{debug_file,elf_file,functions,instruction,libraries,unwind,usdt}.c \
 	user/probes/{argument_types,binaries,request,resolve,site_value,usdt_argument}.c)
 LDLIBS="-lz -ldw -lelf -lcapstone -Wl,--push-state,-Bstatic -liberty -Wl,--pop-state" build_fuzzer probes_elf "${sources[@]}"
 run_fuzzer probes_elf "$FUZZ_SECONDS" -max_len=20000

@@ -7,7 +7,7 @@
 # judges. Runs the sanitized build if there is one. A failure names its seed.
 # MUTATIONS=25000 does so many instead of a fixed number; SEED=N begins with another one; TRACES="DIR ..." are
 # recordings that take part.
-# longer: 1,500 damaged inputs, not 150
+# longer: 500 damaged inputs, not 150
 set -eu
 bin=$B/bin
 [ -n "${BSAN:-}" ] && [ -x "$BSAN/bin/ovni-view" ] && bin=$BSAN/bin
@@ -171,5 +171,5 @@ for kind in whole whole trace trace trace stats old pallas loom; do
 	shares+=("$(printf '%s,' "$PWD/$kind".*)")
 done
 cd "$T"
-MUTATIONS=${MUTATIONS:-$([ "$LONG" ] && echo 1500 || echo 150)} KERNEL=$T/kernel PROGRAM=$T/program \
+MUTATIONS=${MUTATIONS:-$([ "$LONG" ] && echo 500 || echo 150)} KERNEL=$T/kernel PROGRAM=$T/program \
 	exec "$S/tests/fuzz/mutations.py" "$bin" "$T" "${shares[@]}"

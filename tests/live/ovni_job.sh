@@ -65,7 +65,7 @@ for row in rows:
     true = truth[row[1]] - truth["n1"]
     check(int(row[6]) > int(row[5]), row)
     for offset in int(row[2]), int(row[7]):
-        check(abs(offset - true) <= int(row[8]) < 10000000, row, "true:", true)
+        check(abs(offset - true) <= int(row[8]) < 100000, row, "true:", true)
 verdict()
 P
 "$EMULATOR" -q t >emu.log 2>&1

@@ -35,6 +35,13 @@
 
 /* ---- recording ---- */
 
+/* A launcher ends a job by any number of signals, from itself, its daemons and its scripts; what it
+ * wants at once, it kills. So a second one tells nothing. */
+static bool by_launcher(const struct recorder *r)
+{
+	return r->options->job_plan;
+}
+
 /* A signal from the terminal has reached the command as well; another one is passed on. */
 static void read_signals(struct recorder *r)
 {
@@ -53,7 +60,7 @@ static void read_signals(struct recorder *r)
 			command_signal(&r->command, (int)info.ssi_signo);
 		if (!r->reason) {
 			r->reason = "signal";
-		} else if (!r->killed_by) {
+		} else if (!r->killed_by && !by_launcher(r)) {
 			r->killed_by = (int)info.ssi_signo;
 			atomic_store(&r->drain.hurry, true);
 		}
@@ -429,7 +436,7 @@ static void finish(struct recorder *r)
 		r->failed = true;
 	}
 	/* A signal now ends us at once: all that is left is waiting, and the disk's work. */
-	if (!r->killed_by)
+	if (!r->killed_by && !by_launcher(r))
 		signals_let_through(&r->signals);
 	if (r->options->command) {
 		bool soon = !strcmp(r->reason, "target") || !strcmp(r->reason, "signal");
