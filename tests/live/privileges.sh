@@ -34,8 +34,8 @@ others=$(find all ! -user 65534 -print -quit)
 
 # The threads between the buffers and the disk go before those of a busy machine.
 nice_values() { # PID: name, nice value, and real-time priority and policy if it has one
-	awk '{ name = $2; sub(/.*\) /, ""); print name, $17 ($38 ? " real-time " $38 " " $39 : "") }' \
-		/proc/"$1"/task/*/stat | sort -u | tr '\n' ' '
+	cat /proc/"$1"/task/*/stat 2>/dev/null | # a thread may end meanwhile
+		awk '{ name = $2; sub(/.*\) /, ""); print name, $17 ($38 ? " real-time " $38 " " $39 : "") }' | sort -u | tr '\n' ' '
 }
 "$RECORDER" -a --rotate 200ms -o nice >nice.log 2>&1 &
 recorder=$!

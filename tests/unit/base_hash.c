@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* array and hash: growth, and keys of one to three words found again, or not. */
+/* array, pool and hash: growth, and keys of one to three words found again, or not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,6 +49,34 @@ static void bytes_remember_a_failed_growth(void **state)
 	assert_int_equal(b.size, 4000);
 	bytes_free(&b);
 	assert_null(b.data);
+}
+
+static void elements_of_a_pool_stay_apart(void **state)
+{
+	static const size_t sizes[] = {24, 64, 336, 30000, 32 << 10};
+
+	(void)state;
+	for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
+		size_t size = sizes[s], n = size > 10000 ? 200 : 20000;
+		struct pool pool = {.n = 0};
+		uint8_t **list = calloc(n, sizeof(*list));
+
+		assert_non_null(list);
+		for (size_t i = 0; i < n; i++) {
+			list[i] = pool_take(&pool, size);
+			assert_non_null(list[i]);
+			for (size_t k = 0; k < size; k += 23)
+				assert_int_equal(list[i][k], 0);
+			memset(list[i], (int)(i % 255 + 1), size);
+		}
+		for (size_t i = 0; i < n; i++) {
+			assert_int_equal(list[i][0], i % 255 + 1);
+			assert_int_equal(list[i][size - 1], i % 255 + 1);
+		}
+		pool_free(&pool);
+		assert_null(pool.chunks);
+		free(list);
+	}
 }
 
 /* A key of which each word matters: neighbours, multiples of powers of two, and extremes. */
@@ -105,6 +133,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(elements_keep_their_values_as_the_array_grows),
 		cmocka_unit_test(bytes_remember_a_failed_growth),
+		cmocka_unit_test(elements_of_a_pool_stay_apart),
 		cmocka_unit_test(every_key_has_its_own_index),
 		cmocka_unit_test(a_key_without_an_index_is_still_new),
 	};

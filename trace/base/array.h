@@ -81,7 +81,7 @@ struct pool {
 	size_t n, used, room; /* chunks; bytes of the last one */
 };
 
-/* Returns an element of `size` bytes, at most 64 KiB, or NULL without memory. */
+/* Returns an element of `size` bytes, at most 32 KiB, or NULL without memory. */
 static inline void *pool_take(struct pool *pool, size_t size)
 {
 	uint8_t **chunk;
