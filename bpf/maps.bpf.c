@@ -7,6 +7,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 struct rings_map rings SEC(".maps");
 struct cpus_map cpus SEC(".maps");
 struct tasks_map tasks SEC(".maps");
+struct user_copies_map user_copies SEC(".maps");
 struct targets_map targets SEC(".maps");
 struct irqs_map irqs SEC(".maps");
 struct io_completed_map io_completed SEC(".maps");

@@ -52,6 +52,15 @@ struct tasks_map {
 };
 extern struct tasks_map tasks SEC(".maps");
 
+/* With settings.stack_copies, of each task in the target that has user code. */
+struct user_copies_map {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct user_copy);
+};
+extern struct user_copies_map user_copies SEC(".maps");
+
 /* Processes (or with -t threads) named by the user; read by the iterator alone. */
 struct targets_map {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -139,7 +139,7 @@ _Static_assert(sizeof(struct record_stack) == 288, "wire size");
  * (--why=stack=user). Not in the rings of the CPUs, but in one of its own (user_stack_ring): it is
  * large, rare, and in no order with the events. `registers` are in the order of DWARF: of x86-64
  * rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, rip; of arm64 x0 to x30, sp, pc. `stack` holds
- * `bytes` bytes from `from` on; the others are not set.
+ * `bytes` bytes from `from` on; the others are not set, and the record may end before them.
  */
 #define USER_STACK_MAX	   16384 /* bytes */
 #define USER_STACK_BELOW   128	 /* below the stack pointer: the red zone of x86-64 */

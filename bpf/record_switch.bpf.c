@@ -277,8 +277,17 @@ static __always_inline void parts_before(const struct sw *sw)
 		io_at_switch(sw->cpu, sw->next, sw->entering);
 }
 
+/* Copies the stack of user code of prev, whose memory is still that of this CPU. */
+static __always_inline void keep_user_stack(const struct sw *sw)
+{
+	if (sw->leaving && sw->leaving->id && (falls_asleep(sw->reason) || settings.preempted))
+		user_copy_keep(sw->prev);
+}
+
 static __always_inline void parts_behind(const struct sw *sw)
 {
+	if (settings.stack_copies)
+		keep_user_stack(sw);
 	if (settings.priority_words)
 		priority_compare(sw->cpu, sw->next, sw->entering);
 }
@@ -310,7 +319,7 @@ static __always_inline void send_stack(const struct sw *sw, __u64 slept)
 	woken = sw->wake_clock ? sw->wake_clock : bpf_ktime_get_ns();
 	if (unlikely((__s64)(woken - slept) >= (__s64)settings.stack_ns))
 		ask = stack_send(sw->cpu, sw->entering, sw->next, slept, woken);
-	if (settings.stack_parts & STACK_OF_USER && ask)
+	if (by_task_work && ask)
 		user_stack_ask(sw->next);
 }
 

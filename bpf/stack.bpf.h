@@ -3,10 +3,12 @@
  * stack: the kernel stack of a task that comes back after a long sleep (--why=stack).
  *
  * In: next at its switch-in, and when it fell asleep; out: a RECORD_STACK before the record of the
- * switch. While a task sleeps its stack does not change, so only a long sleep costs something. At
+ * switch. While a task sleeps its stack does not change, so only a long sleep costs something (but
+ * for the copy of a user stack on kernels without task work: why/user_copy.bpf.h). At
  * most STACKS_PER_SECOND of all threads and STACKS_PER_TASK of one are taken in a second; the
  * others are counted in the state of the CPU. The kernel leaves out its scheduler's own functions:
- * the first address is in the caller of schedule(). Specification: why.md A8, and part B.
+ * the first address is in the caller of schedule(). The program that includes this has
+ * why/user_copy.bpf.h before. Specification: why.md A8, and part B.
  */
 #ifndef BPF_STACK_H
 #define BPF_STACK_H
@@ -18,6 +20,9 @@
 #define STACKS_PER_TASK	  20
 #define STACKS_COUNT	  31u /* bits of task_state.stacks: stacks in the second above them */
 #define SECOND_NS	  1000000000ull
+
+/* Stacks of user code are asked for by task work: user_stack_ask() follows. */
+#define by_task_work (settings.stack_parts & STACK_OF_USER && !settings.stack_copies)
 
 /* Counts one more stack of a task, and of all. Returns whether both limits permit it. */
 static __always_inline bool stack_permitted(struct task_state *task_state)
@@ -36,6 +41,17 @@ static __always_inline bool stack_permitted(struct task_state *task_state)
 		return false;
 	task_state->stacks = own + 1;
 	return true;
+}
+
+/* Would stack_permitted() permit it now? For a copy that is not worth its time otherwise. */
+static __always_inline bool stack_possible(const struct task_state *task_state)
+{
+	__u32 second = bpf_ktime_get_ns() / SECOND_NS;
+	__u64 all = *(volatile __u64 *)&stacks_second;
+
+	return ((task_state->stacks & ~STACKS_COUNT) != second * (STACKS_COUNT + 1) ||
+		(task_state->stacks & STACKS_COUNT) < STACKS_PER_TASK) &&
+	       (all >> 32 != second || (__u32)all < STACKS_PER_SECOND);
 }
 
 /* ---- wakers ---- */
@@ -87,8 +103,10 @@ static __noinline int waker_stack_keep(void *ctx, struct task_struct *wakee,
 	kept->nkernel = bytes > 0 ? (__u64)bytes / sizeof(kept->kernel[0]) : 0;
 	kept->waker_tid = task_state->waker_tid;
 	kept->number = 0;
-	if (settings.stack_parts & STACK_OF_USER && task_state->waker_tid > 0)
+	if (by_task_work && task_state->waker_tid > 0)
 		kept->number = user_stack_number(task);
+	if (settings.stack_copies && task_state->waker_tid > 0 && stack_possible(task_state))
+		kept->number = user_copy_send_current(task);
 	kept->tid = wakee->pid;
 	kept->slept = slept;
 	return kept->number != 0;
@@ -110,7 +128,7 @@ static __always_inline void on_waking_stack(struct cpu_state *cpu, void *ctx,
 	soon = bpf_ktime_get_ns() + WAKER_STACK_SOON;
 	if (soon <= since || soon - since < settings.stack_ns)
 		return;
-	if (waker_stack_keep(ctx, task, task_state, slept) && settings.stack_parts & STACK_OF_USER)
+	if (waker_stack_keep(ctx, task, task_state, slept) && by_task_work)
 		user_stack_ask(bpf_get_current_task_btf());
 }
 
@@ -159,8 +177,10 @@ static __noinline int stack_send(struct cpu_state *cpu, struct task_state *task_
 		cpu->stacks_left_out++;
 		return 0;
 	}
-	if (settings.stack_parts & STACK_OF_USER)
+	if (by_task_work)
 		number = user_stack_number(task);
+	if (settings.stack_copies)
+		number = user_copy_send(task);
 	if (settings.wakers)
 		waker_stack_send(cpu, task_state, task, slept);
 	cpu->events[EVENT_OTHER].seen++;

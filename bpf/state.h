@@ -273,6 +273,28 @@ struct member_rule {
 #define STACK_OF_KERNEL 1u
 #define STACK_OF_USER	2u
 
+/* How the stack of user code of a long sleep is taken. */
+enum user_stack_way {
+	USER_STACKS_NONE,
+	USER_STACKS_AT_SWITCH,	  /* a copy at the switch-out of each sleep: struct user_copy */
+	USER_STACKS_BY_TASK_WORK, /* after it, on the way to user code (Linux 6.18) */
+};
+
+/*
+ * The top of the stack of user code of a thread, copied where it falls asleep
+ * (USER_STACKS_AT_SWITCH). With what the kernel puts before it, it fits into 4096 bytes.
+ */
+#define USER_COPY_MAX  3584 /* bytes of the stack; two pages at most */
+#define USER_COPY_SIZE (__builtin_offsetof(struct user_stack, stack) + USER_COPY_MAX)
+
+struct user_copy {
+	__u64 switches; /* of the task by then: with another number, it is a copy of an earlier one
+			 */
+	__u64 absent;	/* the page at this address could not be read; 0: none */
+	__u8 record[USER_COPY_SIZE]; /* a struct user_stack that ends early */
+};
+_Static_assert(sizeof(struct user_copy) <= 4096 - 192, "space for what the kernel adds");
+
 enum locks { LOCKS_NONE, LOCKS_BY_PID, LOCKS_BY_VPID }; /* the function of TASK_FIND_CALL */
 
 /* Constants of a session, set before the programs are loaded. */
@@ -306,6 +328,7 @@ struct settings {
 	__u32 irq;		      /* the time of interrupts (--why=irq) */
 	__u32 io;		      /* the requests of I/O sleeps (--why=io) */
 	__u32 stack_parts;	      /* STACK_OF_*: what a stack has, with stack_ns */
+	__u32 stack_copies;	      /* USER_STACKS_AT_SWITCH */
 	__u32 wakers;		      /* a sleep has the stack of its waker, too (--why=wakers) */
 	__u32 preempted;	      /* long waits of a thread that left its CPU runnable have
 					 stacks, too (--why=preempted) */

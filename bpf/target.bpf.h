@@ -108,7 +108,8 @@ static __always_inline bool target_update(struct task_struct *task, struct task_
 	return true;
 }
 
-/* Marks a task as in the target, and creates its storage if necessary. NULL without memory. */
+/* Marks a task as in the target, and creates its storage if necessary. NULL without memory; the
+ * space for a copy of its stack may be missing. */
 static __always_inline struct task_state *target_add(struct task_struct *task)
 {
 	struct task_state *task_state;
@@ -116,6 +117,8 @@ static __always_inline struct task_state *target_add(struct task_struct *task)
 	task_state = bpf_task_storage_get(&tasks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!task_state)
 		return NULL;
+	if (settings.stack_copies && !kernel_is_kthread(task))
+		bpf_task_storage_get(&user_copies, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!__sync_lock_test_and_set(&task_state->in_target, 1) && !settings.all)
 		__sync_fetch_and_add(&in_target, 1);
 	return task_state;

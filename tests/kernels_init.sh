@@ -121,6 +121,25 @@ summed() { # NAME
 	done
 }
 
+# The same sleeps have the functions of the program, too, up to the begin of each thread.
+user_stacked() { # NAME
+	stacked "$1" || return 1
+	cp "$1/stacks" "$1.stacks"
+	n=$(ovni-dump "$1" | grep -c 'stack [0-9]* (.*nanosleep.* <- doze')
+	echo "$1: $n sleeps in the function of the program"
+	# two functions of libc began the thread
+	if ! grep -q ';doze@[^;]*;[^;]*;[^;]*$' "$1.stacks" || ! grep -q ';main@[^;]*;.*_start@' "$1.stacks" ||
+		grep ';doze@\|;main@' "$1.stacks" | grep -q '\[cut\]'; then
+		result="no whole stack: $(grep '@' "$1.stacks")"
+		return 1
+	fi
+	[ "$n" -ge 3 ] || return 1
+	case $1 in
+	user-stacks) record user-tracepoint ovni-bpf --why=lock,stack=both,wakers --wakeup-clock=tracepoint && user_stacked user-tracepoint &&
+		record user-cpus ovni-bpf --why=stack=both,preempted -C 0-1 && user_stacked user-cpus ;;
+	esac
+}
+
 any() { :; }
 
 # CAP_BPF and CAP_PERFMON, or the sentence that another one is needed.
@@ -208,15 +227,8 @@ else
 	must "clocks of wake-ups from tracepoints" tracepoint slept ovni-bpf --wakeup-clock=tracepoint
 	command="sleepers -n 2 -s 50 -u 3000"
 	must "kernel stacks of long sleeps (\`--why=stack\`)" stacks stacked ovni-bpf --why=stack
+	must "stacks of user code (\`--why=stack=both\`)" user-stacks user_stacked ovni-bpf --why=stack=both
 	options=
-	if record user-stacks ovni-bpf --why=stack=both; then
-		stacked user-stacks && cell "stacks of user code (\`--why=stack=both\`)" yes
-	else
-		case $result in
-		*"stacks of user code need Linux 6.18 or newer"*) cell "stacks of user code (\`--why=stack=both\`)" "needs 6.18" ;;
-		*) wrong "another refusal: $result" ;;
-		esac
-	fi
 	command="sleepers -n 2 -s 50"
 	must "counters of runs (\`--counters\`)" counters counted ovni-bpf --counters page-faults,task-clock
 	must "summary mode" summary summed ovni-bpf --mode summary

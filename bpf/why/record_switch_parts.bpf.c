@@ -2,6 +2,7 @@
 /* record_switch_parts: the programs of record_switch.bpf.c, with the parts of --why. */
 #define PARTS 1
 #include "bpf/why/at_switch.bpf.h"
+#include "bpf/why/user_copy.bpf.h"
 #include "bpf/record_switch.bpf.c"
 
 /* --why=stack,wakers. */

@@ -3,13 +3,14 @@
 #
 # The cost of --why and --counters at a switch, by the kernel's run-time statistics of our programs there (docs/spec/why.md E).
 #
-#   tests/bench/why.sh BUILD      knobs: ROUNDS=10 PASSES=100000
+#   tests/bench/why.sh BUILD      knobs: ROUNDS=10 PASSES=100000 WHYS="none call lock ..."
 #
 # The ping-pong on one CPU, the recorder on another, through pipes and through mutexes, with each value of
 # --why in turn. Both threads sleep at each switch, so the difference to --why=none is the cost at a sleep.
 # The time of an empty program, which is that of the measurement, is taken off each program. Medians of the
 # rounds, and of the differences to --why=none and to --why=call of the same round: each part but the counters
-# has the calls, too.
+# has the calls, too. `copies` is stack=user as on kernels before 6.18 (tests/faults/btf.c).
+# shellcheck disable=SC2054 # the commas are those of a list of events
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 [ "$(id -u)" = 0 ] || { echo "bench: needs root"; exit 1; }
@@ -19,13 +20,15 @@ D=$(mktemp -d "${TMPDIR:-/tmp}/ovni-bench.XXXXXX") || exit 1
 trap 'rm -rf "$D"' EXIT
 
 measure() { # LOAD ROUND WHAT OPTION...: appends the ns of a run of the programs at switches together
-	local load=$1 round=$2 what=$3 options=(--why="$3")
+	local load=$1 round=$2 what=$3 options=(--why="$3") hide=()
 	[ "$what" != counters ] || options=(--why=none --counters page-faults,task-clock)
+	[ "$what" != copies ] || options=(--why=stack=user) hide=(env LD_PRELOAD="$B/tests/faults/btf.so"
+		FAULT_BTF=bpf_task_work_schedule_resume=,bpf_task_work_schedule_resume_impl=)
 	shift 3
 	rm -f "$D/log"
 	"$B/tests/bench/bpfstats" >"$D/stats" &
 	local stats=$!
-	taskset -c 1 "$B/bin/ovni-bpf" "${options[@]}" -a --force -o "$D/out" >"$D/log" 2>&1 &
+	taskset -c 1 "${hide[@]}" "$B/bin/ovni-bpf" "${options[@]}" -a --force -o "$D/out" >"$D/log" 2>&1 &
 	local recorder=$!
 	until grep -qs recording "$D/log"; do
 		kill -0 $recorder 2>/dev/null || { cat "$D/log"; exit 1; }
@@ -42,7 +45,7 @@ measure() { # LOAD ROUND WHAT OPTION...: appends the ns of a run of the programs
 }
 
 for ((round = 1; round <= ${ROUNDS:-10}; round++)); do
-	for why in none call lock prio irq io counters; do
+	for why in ${WHYS:-none call lock prio irq io stack=user copies counters}; do
 		measure pipes $round $why
 		measure mutexes $round $why -m 1
 	done

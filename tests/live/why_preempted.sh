@@ -7,7 +7,7 @@
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
-if grep -qwE 'bpf_task_work_schedule_resume(_impl)?' /proc/kallsyms; then parts=stack=both,preempted; else parts=preempted; fi
+parts=stack=both,preempted
 
 cat >spin.c <<'E'
 #define _GNU_SOURCE

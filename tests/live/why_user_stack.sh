@@ -4,12 +4,14 @@
 # --why=stack=both: the frames of user code of long sleeps, all of them and in their order, in programs whose chains
 # of calls are known: C without frame pointers, through libpthread, recursive, in a signal handler, in a library
 # that was loaded later, C++, static, Python; compared with gdb, too. Short sleeps have none; what is cut is marked;
-# a killed recorder, repair, rotation, parts.
+# a killed recorder, repair, rotation, parts. live/why_user_copy runs it as on a kernel before 6.18.
 # needs: root
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
-grep -qwE 'bpf_task_work_schedule_resume(_impl)?' /proc/kallsyms || skip "stacks of user code need Linux 6.18"
+copied=1 # at the switch-out, 3.5 KiB; with task work 16 KiB
+[ -z "${FAULT_BTF:-}" ] && grep -qwE 'bpf_task_work_schedule_resume(_impl)?' /proc/kallsyms && copied=0
+export copied
 
 cat >chain.c <<'E'
 #define _GNU_SOURCE
@@ -121,8 +123,9 @@ f(1)
 E
 
 cat >user.py <<'E'
-import sys
+import os, sys
 from facts import *
+copied = os.environ["copied"] == "1"
 class Stacks:
     """The frames of user code of the sleeps of a trace, by name of the thread: lists of lists."""
     def __init__(self, name):
@@ -159,12 +162,13 @@ stacks = Stacks("command")
 for kind, chain in chains.items():
     got = stacks.own(kind, ("chain", "plugin.so"))
     check(chain in got, kind, "must be", chain, "and is", got, stacks.names(kind))
-    check(not any("[cut]" in n for n in stacks.names(kind)), kind, "is cut", stacks.of.get(kind))
+    if not copied or kind != "signal":  # the frame of a signal has all registers
+        check(not any("[cut]" in n for n in stacks.names(kind)), kind, "is cut", stacks.of.get(kind))
 check(["nap", "main", "_start"] in stacks.own("chain", ("chain",)), "main:", stacks.own("chain", ("chain",)))
-check("short" not in stacks.of, "a sleep below the limit has a stack", stacks.of.get("short"))
 # 20 frames of 2,000 bytes do not fit: cut and marked, and right up to there
 deep = stacks.names("deep")
-check(deep and deep[0][-1] == "[cut]" and 5 <= deep[0].count("deep") <= 8, "deep:", deep)
+low, high = (1, 2) if copied else (5, 8)
+check(deep and deep[0][-1] == "[cut]" and low <= deep[0].count("deep") <= high, "deep:", deep)
 # lines: the frame of one() is in the line that has its call
 source = open("chain.c").read().splitlines()
 at = [f for frames in stacks.of["plain"] for f in frames if f.startswith("one@")][0]
@@ -172,6 +176,7 @@ line = at.split("@chain.c:")[1]
 check("one(void)" in source[int(line) - 1], "line", line, "of one() is", source[int(line) - 1])
 session = stacks.trace.session["stacks"]
 print(session, stacks.of["signal"])
+check(int(session["user_bytes"]) == (3584 if copied else 16384), session)
 check(session["user"] is True and int(session["user_unknown"]) <= 1 and int(session["user_sleeps"]) >= 7, session)
 # between the handler and the function that it interrupted: the frame of the kernel's trampoline
 signal = [n for n in stacks.names("signal") if "on_signal" in n][0]
@@ -194,7 +199,9 @@ for name in ("why.json", "blocked.json"):
         longest = max((r for r in rows if r["name"] == thread and r["state"] == "asleep" and r["from"]), key=lambda r: r["time"])
         print(name, thread, longest["time"], longest["call"], longest["from"])
         assert longest["from"] == place and longest["time"] > 100 * 10 ** 6, (name, place, longest)
-    assert not [r for r in rows if r["name"] == "short" and r["from"]], "a short sleep has a place"
+    short = [r for r in rows if r["name"] == "short"]  # on a busy machine not all are
+    assert not [r for r in short if r["from"] and r["max"] < 10**6], "a short sleep has a place"
+    assert [r for r in short if not r["from"]], "all sleeps are long"
 E
 python3 places.py || complain "command: the places: $(cat blocked.json)"
 "$B/bin/ovni-check" command >check.log 2>&1 || complain "command: $(cat check.log)"
@@ -261,6 +268,9 @@ stacks = Stacks("gdb")
 theirs = {words[1]: words[2:] for words in map(str.split, open("bt.log")) if words and words[0] == "BT"}
 # gdb calls the frame of a signal <signal handler called>, and a function without a symbol ??; aliases differ
 def alike(mine, other):
+    if copied and mine[-1:] == ["[cut]"]:
+        mine = mine[:-1]
+        other = other[:len(mine)] if len(mine) >= 4 else []
     return len(mine) == len(other) and all(
         a == b or a.startswith("[") or b.startswith(("??", "<signal")) or a.strip("_") in b or b.strip("_") in a
         for a, b in zip(mine, other))

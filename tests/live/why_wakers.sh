@@ -8,7 +8,7 @@
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
-if grep -qwE 'bpf_task_work_schedule_resume(_impl)?' /proc/kallsyms; then parts=stack=both,wakers; else parts=stack,wakers; fi
+parts=stack=both,wakers
 
 # The main thread wakes the sleeper from two functions, and counts. The sleeper counts its waits that are long by its own clock.
 cat >pair.c <<'E'

@@ -40,6 +40,7 @@ static struct machine healthy(void)
 		.disk_free = 1ull << 40,
 		.locks = LOCKS_BY_VPID,
 		.kernel_locks = true,
+		.user_stacks = USER_STACKS_BY_TASK_WORK,
 	};
 }
 
@@ -150,6 +151,16 @@ static void interrupts(struct machine *m)
 {
 	m->interrupts_unknown = true;
 }
+static void copied_stacks(struct machine *m)
+{
+	m->user_stacks = USER_STACKS_AT_SWITCH;
+}
+
+static void no_user_stacks(struct machine *m)
+{
+	m->user_stacks = USER_STACKS_NONE;
+}
+
 static void throttled_partly(struct machine *m)
 {
 	m->throttled_partly = true;
@@ -220,6 +231,9 @@ static const struct {
 	{yields, "yields", VERDICT_LESS, "5.15", true},
 	{yields, "calls of sleeps", VERDICT_LESS, "5.15", true},
 	{no_owners, "owners of locks", VERDICT_LESS, "6.2", true},
+	{nothing, "user stacks", VERDICT_FINE, "", true},
+	{copied_stacks, "user stacks", VERDICT_LESS, "6.18", true},
+	{no_user_stacks, "user stacks", VERDICT_LESS, "PREEMPT_RT", true},
 	{interrupts, "interrupts", VERDICT_LESS, "irq_handler_entry", true},
 	{throttled_partly, "quotas", VERDICT_LESS, "6.18", true},
 	{wakeups, "wake-ups", VERDICT_LESS, "CONFIG_SCHED_INFO", true},

@@ -82,6 +82,7 @@ struct session_info {
 	bool preempted;	   /* and waits of preempted threads as long have some */
 	const struct kernel_symbols *symbols; /* NULL: the kernel shows none */
 	struct user_stacks *user_stacks;      /* NULL: stacks have no frames of user code */
+	uint32_t user_stack_bytes;  /* with user_stacks: of the stack of a sleep, at most */
 	bool throttled_partly;	    /* a wait that a CPU quota prolongs counts as preempted (6) */
 	bool idle_known;	    /* the account tells idle CPUs from other threads */
 	const char *wakeup_clock;   /* "scheduler", "tracepoint"; NULL: no wake-ups are recorded */

@@ -362,6 +362,22 @@ static void check_locks(const struct machine *m, struct finding *f)
 		   "Linux 6.2 or newer finds a thread by its number");
 }
 
+static void check_user_stacks(const struct machine *m, struct finding *f)
+{
+	static const char *const texts[] = {
+		[USER_STACKS_NONE] = "not recorded on this kernel",
+		[USER_STACKS_AT_SWITCH] = "recorded with --why=stack=both, up to 3.5 KiB of each, "
+					  "which is copied at each sleep",
+		[USER_STACKS_BY_TASK_WORK] = "recorded with --why=stack=both, up to 16 KiB of each",
+	};
+
+	check_lack(m, f, m->user_stacks != USER_STACKS_BY_TASK_WORK, texts[m->user_stacks],
+		   m->user_stacks == USER_STACKS_NONE
+			   ? "Linux 5.15 or newer lets a program copy them; a real-time kernel "
+			     "(PREEMPT_RT), 6.18 or newer"
+			   : "Linux 6.18 or newer takes up to 16 KiB, and at long sleeps alone");
+}
+
 static void check_interrupts(const struct machine *m, struct finding *f)
 {
 	check_lack(m, f, m->interrupts_unknown,
@@ -467,6 +483,7 @@ static const struct {
 	{"yields", check_yields},
 	{"calls of sleeps", check_calls},
 	{"owners of locks", check_locks},
+	{"user stacks", check_user_stacks},
 	{"interrupts", check_interrupts},
 	{"quotas", check_throttled},
 	{"wake-ups", check_wakeups},

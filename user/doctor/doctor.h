@@ -55,14 +55,15 @@ struct machine {
 	int sched_err;	     /* all programs of a system-wide recording, attached */
 	unsigned attached;   /* how many they are */
 	bool yields_unknown, interrupts_unknown, throttled_partly;
-	enum locks locks;  /* how --why=lock finds owners */
-	bool kernel_locks; /* and those of locks of the kernel */
-	bool wakeups_probed;	    /* the scheduler's clock of wake-ups cannot be used */
-	int multi_err, session_err; /* uprobe.multi, uprobe.session */
-	int perf_err;		    /* a probe as a perf event */
-	int statistics_err;	    /* the kernel measures the cost of programs */
-	int output_err;		    /* a folder for the trace in the current one */
-	uint64_t disk_free;	    /* bytes there */
+	enum locks locks;		 /* how --why=lock finds owners */
+	bool kernel_locks;		 /* and those of locks of the kernel */
+	enum user_stack_way user_stacks; /* how --why=stack=user takes stacks */
+	bool wakeups_probed;		 /* the scheduler's clock of wake-ups cannot be used */
+	int multi_err, session_err;	 /* uprobe.multi, uprobe.session */
+	int perf_err;			 /* a probe as a perf event */
+	int statistics_err;		 /* the kernel measures the cost of programs */
+	int output_err;			 /* a folder for the trace in the current one */
+	uint64_t disk_free;		 /* bytes there */
 };
 
 void machine_read(struct machine *machine);

@@ -196,6 +196,7 @@ static void try_recording(struct machine *m)
 	m->throttled_partly = bpf.throttled_partly;
 	m->locks = bpf.can_locks;
 	m->kernel_locks = bpf.kernel_locks;
+	m->user_stacks = bpf.user_stack_way;
 	m->wakeups_probed = !bpf.wakeup_from_sched_info;
 	m->sched_err = bpf_load_attach(&bpf);
 	m->attached = bpf.nlinks;

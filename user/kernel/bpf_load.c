@@ -88,6 +88,12 @@ static __u32 pid_namespace(void)
 	return (__u32)st.st_ino;
 }
 
+/* Is the stack of user code copied at each sleep? */
+static bool copies_stacks(const struct bpf_load *bpf)
+{
+	return bpf->stack_parts & STACK_OF_USER && bpf->user_stack_way == USER_STACKS_AT_SWITCH;
+}
+
 static int set_constants(struct bpf_load *bpf, const struct options *options)
 {
 	struct ovni__rodata *rodata = bpf->skeleton->rodata;
@@ -114,6 +120,7 @@ static int set_constants(struct bpf_load *bpf, const struct options *options)
 		.irq = bpf->irq,
 		.io = bpf->io,
 		.stack_parts = bpf->stack_parts,
+		.stack_copies = copies_stacks(bpf),
 		.wakers = bpf->wakers,
 		.preempted = bpf->preempted,
 		.hidden_pid = options->self ? 0 : (__u32)getpid(),
@@ -231,10 +238,6 @@ static int size_maps(struct bpf_load *bpf, const struct options *options, size_t
 		skeleton->maps.dead,
 		skeleton->maps.dead_sums,
 	};
-	struct bpf_map *const of_user_stacks[] = {
-		skeleton->maps.user_stack_slots,
-		skeleton->maps.user_stack_ring,
-	};
 	int fd, err;
 
 	bpf_map__set_max_entries(skeleton->maps.cpus, bpf->npossible);
@@ -249,6 +252,12 @@ static int size_maps(struct bpf_load *bpf, const struct options *options, size_t
 	err = bpf->irq ? 0 : bpf_map__set_autocreate(skeleton->maps.irqs, false);
 	if (!err && !bpf->io)
 		err = bpf_map__set_autocreate(skeleton->maps.io_completed, false);
+	if (!err && !copies_stacks(bpf))
+		err = bpf_map__set_autocreate(skeleton->maps.user_copies, false);
+	if (!err && (!(bpf->stack_parts & STACK_OF_USER) || copies_stacks(bpf)))
+		err = bpf_map__set_autocreate(skeleton->maps.user_stack_slots, false);
+	if (!err && !(bpf->stack_parts & STACK_OF_USER))
+		err = bpf_map__set_autocreate(skeleton->maps.user_stack_ring, false);
 	if (!err && !options_job_rule(options))
 		err = bpf_map__set_autocreate(skeleton->maps.variables, false)
 			      ?: bpf_map__set_autocreate(skeleton->maps.environments, false);
@@ -274,11 +283,6 @@ static int size_maps(struct bpf_load *bpf, const struct options *options, size_t
 	}
 	if (!bpf->wakers && bpf_map__set_autocreate(skeleton->maps.waker_stacks, false))
 		return explain_load(-errno);
-	for (size_t i = 0; !(bpf->stack_parts & STACK_OF_USER) && i < 2; i++) {
-		err = bpf_map__set_autocreate(of_user_stacks[i], false);
-		if (err)
-			return explain_load(err);
-	}
 	fd = make_ring(options->buffer_bytes);
 	if (fd < 0)
 		return fd;
@@ -624,6 +628,11 @@ uint32_t bpf_load_in_target(const struct bpf_load *bpf)
 uint32_t bpf_load_user_stacks(const struct bpf_load *bpf)
 {
 	return __atomic_load_n(&bpf->skeleton->bss->user_stacks_asked, __ATOMIC_ACQUIRE);
+}
+
+uint32_t bpf_load_user_stack_bytes(const struct bpf_load *bpf)
+{
+	return copies_stacks(bpf) ? USER_COPY_MAX : USER_STACK_MAX;
 }
 
 static int program_info(const struct bpf_program *program, struct bpf_prog_info *info)

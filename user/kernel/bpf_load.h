@@ -54,15 +54,16 @@ struct bpf_load {
 	bool io;			 /* the requests of I/O sleeps are */
 	uint32_t priority_words; /* of sets of CPUs (--why=prio); 0: no priorities are recorded */
 	unsigned stack_parts;	 /* STACK_OF_*: what they have */
-	bool wakers;		 /* and with the stacks of the wakers */
-	bool preempted;		 /* and waits of preempted threads have some */
-	bool throttled_partly;	 /* a wait that begins as preempted stays so */
-	bool preempt_calls;	 /* a program may keep its CPU (bpf_preempt_disable) */
-	bool find_stack;	 /* the memory that a stack is in can be looked up */
-	bool wakeup_from_sched_info; /* wake-ups have the scheduler's clock */
-	bool lazy_summary;	     /* the lazy variant of summary mode is loaded */
-	struct attach *attach;	     /* the probes; the caller's; NULL: there are none */
-	struct probe_site *sites;    /* by site, shared; nsites of them */
+	enum user_stack_way user_stack_way; /* how this kernel can have those of user code taken */
+	bool wakers;			    /* and with the stacks of the wakers */
+	bool preempted;			    /* and waits of preempted threads have some */
+	bool throttled_partly;		    /* a wait that begins as preempted stays so */
+	bool preempt_calls;		    /* a program may keep its CPU (bpf_preempt_disable) */
+	bool find_stack;		    /* the memory that a stack is in can be looked up */
+	bool wakeup_from_sched_info;	    /* wake-ups have the scheduler's clock */
+	bool lazy_summary;		    /* the lazy variant of summary mode is loaded */
+	struct attach *attach;		    /* the probes; the caller's; NULL: there are none */
+	struct probe_site *sites;	    /* by site, shared; nsites of them */
 	size_t nsites;
 	uint32_t kinds; /* of events with a program: bits, by enum event_kind */
 };
@@ -108,6 +109,9 @@ uint32_t bpf_load_in_target(const struct bpf_load *bpf);
 
 /* Stacks of user code that were asked for; only with STACK_OF_USER. */
 uint32_t bpf_load_user_stacks(const struct bpf_load *bpf);
+
+/* Bytes of the stack of user code of a sleep, at most; only with STACK_OF_USER. */
+uint32_t bpf_load_user_stack_bytes(const struct bpf_load *bpf);
 
 /* How often the kernel has skipped a program that interrupted itself. */
 uint64_t bpf_load_missed(const struct bpf_load *bpf);

@@ -257,7 +257,7 @@ static void call_kernel_functions(const struct bpf_load *bpf, const char *name,
 								 : "bpf_task_from_pid");
 		call_kernel_function(program, btf, TASK_RELEASE_CALL, "bpf_task_release");
 	}
-	if (bpf->stack_parts & STACK_OF_USER)
+	if (bpf->stack_parts & STACK_OF_USER && bpf->user_stack_way == USER_STACKS_BY_TASK_WORK)
 		call_kernel_function(program, btf, TASK_WORK_CALL, task_work_function(btf));
 }
 
@@ -295,17 +295,43 @@ static int choose_probes(struct bpf_load *bpf, const struct btf *btf)
 	return 0;
 }
 
+/* Has the struct `type_name` of the kernel this member? */
+static bool has_member(const struct btf *btf, const char *type_name, const char *member)
+{
+	int id = btf__find_by_name_kind(btf, type_name, BTF_KIND_STRUCT);
+	const struct btf_type *type = id < 0 ? NULL : btf__type_by_id(btf, (__u32)id);
+
+	for (unsigned i = 0; type && i < btf_vlen(type); i++)
+		if (!strcmp(btf__name_by_offset(btf, btf_members(type)[i].name_off), member))
+			return true;
+	return false;
+}
+
+/* How this kernel can have stacks of user code taken. */
+static enum user_stack_way find_user_stack_way(const struct bpf_load *bpf, const struct btf *btf)
+{
+	if (bpf->yields_unknown)
+		return USER_STACKS_NONE;
+	if (task_work_function(btf))
+		return USER_STACKS_BY_TASK_WORK;
+	/* of a real-time kernel (its spin locks sleep): before 6.12 the ring of BPF has such a
+	 * lock, which a program in the scheduler must not take */
+	return has_member(btf, "spinlock", "lock") ? USER_STACKS_NONE : USER_STACKS_AT_SWITCH;
+}
+
 /* What the stacks of long sleeps have. 0, or -errno after one message. */
 static int choose_stacks(struct bpf_load *bpf, const struct options *options, const struct btf *btf)
 {
+	bpf->user_stack_way = find_user_stack_way(bpf, btf);
 	bpf->stack_parts = bpf->stack_ns ? options->stack_parts : 0;
 	bpf->wakers = bpf->stack_ns && options->wakers;
 	bpf->preempted = bpf->stack_ns && options->preempted;
-	if (!(bpf->stack_parts & STACK_OF_USER) || task_work_function(btf))
+	if (!(bpf->stack_parts & STACK_OF_USER) || bpf->user_stack_way != USER_STACKS_NONE)
 		return 0;
-	log_error("--why=stack=%s: stacks of user code need Linux 6.18 or newer "
-		  "(bpf_task_work_schedule_resume); --why=stack=kernel does not",
-		  bpf->stack_parts & STACK_OF_KERNEL ? "both" : "user");
+	log_error(
+		"--why=stack=%s: on a real-time kernel (PREEMPT_RT) stacks of user code need Linux "
+		"6.18 or newer; --why=stack=kernel does not",
+		bpf->stack_parts & STACK_OF_KERNEL ? "both" : "user");
 	return -EOPNOTSUPP;
 }
 
@@ -331,17 +357,6 @@ bool clock_source_is_global(const char *name)
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(name, names[i]))
-			return true;
-	return false;
-}
-
-static bool has_member(const struct btf *btf, const char *type_name, const char *member)
-{
-	int id = btf__find_by_name_kind(btf, type_name, BTF_KIND_STRUCT);
-	const struct btf_type *type = id < 0 ? NULL : btf__type_by_id(btf, (__u32)id);
-
-	for (unsigned i = 0; type && i < btf_vlen(type); i++)
-		if (!strcmp(btf__name_by_offset(btf, btf_members(type)[i].name_off), member))
 			return true;
 	return false;
 }

@@ -3,6 +3,7 @@
 
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,9 +21,12 @@ struct user_stack_ring {
 static int sample(void *context, void *data, size_t size)
 {
 	const struct user_stack_ring *ring = context;
+	const struct user_stack *stack = data;
 
-	if (size >= sizeof(struct user_stack))
-		ring->take(ring->arg, data);
+	/* a record may end behind its last byte of the stack */
+	if (size >= offsetof(struct user_stack, stack) &&
+	    stack->bytes <= size - offsetof(struct user_stack, stack))
+		ring->take(ring->arg, stack);
 	return 0;
 }
 

@@ -534,6 +534,7 @@ static void summarize(struct recorder *r)
 		uint32_t asked = bpf_load_user_stacks(&r->bpf);
 
 		r->end.user_stacks_unknown = asked > known ? asked - known : 0;
+		r->end.stacks_copied = r->bpf.user_stack_way == USER_STACKS_AT_SWITCH;
 	}
 }
 

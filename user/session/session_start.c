@@ -195,6 +195,12 @@ int recorder_print_plan(const struct recorder *r)
 							     : "kernel and user stacks are",
 		       (double)r->bpf.stack_ns / 1e6,
 		       r->symbols || r->bpf.stack_parts == STACK_OF_USER ? "" : ", without names");
+	if (r->bpf.stack_parts & STACK_OF_USER)
+		printf("bytes of a stack of user code: up to %u%s\n",
+		       bpf_load_user_stack_bytes(&r->bpf),
+		       r->bpf.user_stack_way == USER_STACKS_AT_SWITCH
+			       ? ", copied at each sleep (Linux 6.18 or newer takes more, after it)"
+			       : "");
 	if (r->bpf.wakers)
 		printf("and of their wakers\n");
 	if (r->bpf.preempted)
@@ -353,6 +359,7 @@ static int open_sink(struct recorder *r)
 		.preempted = r->bpf.preempted,
 		.symbols = r->symbols,
 		.user_stacks = r->user_stacks,
+		.user_stack_bytes = bpf_load_user_stack_bytes(&r->bpf),
 		.throttled_partly = r->bpf.throttled_partly,
 		.idle_known = !options_some_threads(o),
 		.boot_id = r->boot_id[0] ? r->boot_id : NULL,

@@ -256,9 +256,10 @@ void summary_report(const struct summary_end *end)
 			   plural(end->counts->stacks_left_out, "", "s"));
 	if (end->user_stacks_unknown)
 		log_report("%" PRIu64 " stack%s no frames of user code: the process had ended or "
-			   "may not be read, or its program was replaced (exec)",
+			   "may not be read, or its program was replaced (exec)%s",
 			   end->user_stacks_unknown,
-			   plural(end->user_stacks_unknown, " has", "s have"));
+			   plural(end->user_stacks_unknown, " has", "s have"),
+			   end->stacks_copied ? ", or the sleep began before the recording" : "");
 	if (!end->overview || end->verbose)
 		summary_times(end);
 	if (end->sum.repairs)

@@ -64,6 +64,7 @@ struct summary_end {
 	 * not known. */
 	uint64_t unread_ns, without_cpu_ns, stolen_ns;
 	uint64_t user_stacks_unknown; /* stacks whose frames of user code are not known */
+	bool stacks_copied;	      /* USER_STACKS_AT_SWITCH */
 	const struct stats_run *run;  /* sums of the times; NULL: not known */
 	const struct cost *cost;      /* of the recorder */
 	bool command; /* there was one; its status is from wait(), -1: it still runs */

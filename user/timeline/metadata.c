@@ -443,8 +443,10 @@ static void put_stacks(struct json *session, const struct session *s)
 
 	json_put_u64(stacks, "limit_ns", s->info->stack_ns);
 	json_put_bool(stacks, "names", s->info->symbols != NULL);
-	if (s->info->user_stacks)
+	if (s->info->user_stacks) {
 		json_put_bool(stacks, "user", true);
+		json_put_u64(stacks, "user_bytes", s->info->user_stack_bytes);
+	}
 	if (s->info->wakers)
 		json_put_bool(stacks, "wakers", true);
 	if (s->info->preempted)
