@@ -25,20 +25,20 @@ struct arrows {
 static int write_arrow(void *arg, const struct message *message)
 {
 	struct emulator *emu = arg;
-	const struct thread *from = emu->sys.thread_of_stream[message->from_stream];
-	const struct thread *to = emu->sys.thread_of_stream[message->to_stream];
+	const struct thread *from = emu->sys.thread_of_stream[message->send.stream];
+	const struct thread *to = emu->sys.thread_of_stream[message->receive.stream];
 	int err = prv_begin(&emu->thread_prv);
 
 	if (err)
 		emu->output_failed = true;
 	if (err || !from || !to)
 		return err;
-	if (message->received == INT64_MIN) {
+	if (message->receive.to == INT64_MIN) {
 		emu->arrows->unknown++;
 		return 0;
 	}
-	prv_arrow(&emu->thread_prv, &from->row, message->sent - emu->first_clock, &to->row,
-		  message->received - emu->first_clock, message->bytes < 0 ? 0 : message->bytes,
+	prv_arrow(&emu->thread_prv, &from->row, message->send.posted - emu->first_clock, &to->row,
+		  message->receive.to - emu->first_clock, message->bytes < 0 ? 0 : message->bytes,
 		  message->tag);
 	emu->arrows->written++;
 	return 0;

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# ovni-report critical through MPI: a path worked out by hand, over a late message and a collective, on two nodes;
-# and random programs, whose paths are those of a model of its own. Segments add up to the window. Collectives that
-# are not of all ranks, and clocks that contradict them, are not followed.
+# ovni-report critical through MPI: a path worked out by hand, over a late sender, a late receiver and a
+# collective, on two nodes; and random programs, whose paths are those of a model of its own. Segments add up to the
+# window. Collectives that are not of all ranks, and clocks that contradict them, are not followed.
 # longer: more programs
 set -u
 cd "$T" || exit 1
@@ -15,6 +15,7 @@ B = os.environ["B"]
 WORLD, INT = 0x44000000, 0x4C000405
 LABELS = {1: "MPI_Send of MPICH", 2: "MPI_Recv of MPICH"}
 SEND, RECV = LABELS
+WAITS = ("late sender", "late receiver", "last in collective")
 
 
 def mark(clock, kind, value, letter="="):
@@ -82,6 +83,13 @@ def by_hand():
             (line.split(":") for line in open("views/thread.prv") if line.startswith("2:")) if x[6] == "311"]
     assert [(t, v) for t, _, v in rows] == [(0, 1), (1000, 0), (1000, 1), (1500, 0), (1500, 1), (2000, 0)], rows
     assert len({n for _, n, _ in rows}) == 3, rows
+    # rank 0 sends from 100 on; rank 1 computes to 1000 and receives, so rank 0 goes on at 1100; the send that ends
+    # at 1400, before the receive of 1450 is posted, has waited for nobody
+    write("receiver", [["0 OHx i32:0 i32:-1 u64:0", *sent(100, 1100, 1), *sent(1300, 1400, 1, 2), "2000 OHe"],
+                       ["0 OHx i32:0 i32:-1 u64:0", *received(1000, 1090, 0), *received(1450, 1460, 0, 2), "2000 OHe"]])
+    got = report("receiver", 10)
+    assert got == [(0, 1000, 1, "running", "", ""), (1000, 1100, 0, "running", "late receiver", "rank1"),
+                   (1100, 2000, 0, "running", "", "")], got
     # with a rank that is not there, or another sequence, the barrier is not followed: rank 2 sleeps
     for name, change in (("absent", {"nranks": 4}), ("other", {}), ("early", {})):
         events = [list(x) for x in hand]
@@ -150,7 +158,12 @@ class Program:
         self.now[a] += 3
         self.now[b] += 3
         posted, enter = self.now[a], self.now[b]
-        self.now[a] += rnd.randrange(1, 20)
+        end = posted + rnd.randrange(1, 20)
+        if rnd.random() < 0.3:  # it waits for the receiver
+            end = max(end, enter + rnd.randrange(1, 20))
+        self.in_call(a, end, rnd)
+        if posted < enter < self.now[a]:
+            self.edges[a].append((self.now[a], enter, b, "late receiver"))
         self.events[a] += sent(posted, self.now[a], b, tag)
         leave = max(posted, enter) + rnd.randrange(1, 60)
         if enter < posted:
@@ -200,7 +213,7 @@ class Program:
 
 
 def at_random(n):
-    hops = 0
+    hops = {}
     for seed in range(1, n + 1):
         p = Program(seed)
         write("random", p.events)
@@ -209,12 +222,13 @@ def at_random(n):
         got = [(a + first, b + first, *x) for a, b, *x in report("random", 10 + r)]
         want = p.path(r, p.stays[r][-1][1])
         # a sleep may end at the clock of a run: "by" of the run is the waker
-        plain = lambda rows: [x[:4] + ((x[4], x[5]) if x[4] in ("late sender", "last in collective") else ()) for x in rows]
+        plain = lambda rows: [x[:4] + ((x[4], x[5]) if x[4] in WAITS else ()) for x in rows]
         assert plain(got) == plain(want), (seed, [x for x in zip(plain(got), plain(want)) if x[0] != x[1]][:2], len(got), len(want))
         assert sum(b - a for a, b, *_ in got) == p.stays[r][-1][1] - first
-        hops += sum(x[4] in ("late sender", "last in collective") for x in want)
-    assert hops > 5 * n, hops
-    print("%d random programs: %d hops through MPI" % (n, hops))
+        for x in want:
+            hops[x[4]] = hops.get(x[4], 0) + 1
+    assert sum(hops[x] for x in WAITS) > 5 * n and hops["late receiver"] > n, hops
+    print("%d random programs: %s hops through MPI" % (n, ", ".join("%d %s" % (hops[x], x) for x in WAITS)))
 
 
 by_hand()

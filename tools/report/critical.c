@@ -148,8 +148,12 @@ static const char *state_of(const struct critical_segment *segment)
 
 static const char *reason_of(const struct critical_segment *segment)
 {
+	static const char *const waits[] = {[MPI_WAIT_SENDER] = "late sender",
+					    [MPI_WAIT_RECEIVER] = "late receiver",
+					    [MPI_WAIT_LAST] = "last in collective"};
+
 	if (segment->mpi)
-		return segment->mpi == MPI_WAIT_SENDER ? "late sender" : "last in collective";
+		return waits[segment->mpi];
 	return segment->kind == CRITICAL_STATE ? time_use_reason(segment->use) : "";
 }
 

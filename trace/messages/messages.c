@@ -91,14 +91,11 @@ static const struct {
 
 /* A send or a receive. */
 struct op {
-	bool used, send, resolved, done, cancelled, requested;
-	uint32_t stream, comm;
-	int32_t rank, peer, tag; /* ranks in the world; peer of an unresolved receive: ANY */
+	bool used, send, resolved, done, cancelled;
+	struct message_end end;
+	uint32_t comm;
+	int32_t peer, tag;	 /* rank in the world; peer of an unresolved receive: ANY */
 	int64_t bytes;		 /* -1: not known */
-	int64_t posted;		 /* the call began */
-	int64_t from, to;	 /* a thread was in the call that completes it; NO_CLOCK */
-	uint32_t waiter;	 /* that thread */
-	uint64_t request;	 /* if `requested` */
 	uint32_t partner, next;	 /* NONE; next: in its queue, or free */
 	uint32_t earlier, later; /* NONE; of a send: in the list of its inbox */
 };
@@ -126,6 +123,7 @@ struct thread {
 	uint64_t requests[REQUESTS];
 	unsigned nrequests;
 	enum call present;
+	uint32_t calls; /* so far */
 	bool is_mpich, returning;
 	uint32_t send; /* of the present call, or NONE */
 	int64_t enter, leave;
@@ -201,6 +199,7 @@ int messages_init(struct messages *m, const struct source *source)
 		json_free(meta);
 		if (err)
 			return log_no_memory("for the messages");
+		m->recorded |= own->threads[i] != NULL;
 	}
 	return 0;
 }
@@ -266,7 +265,7 @@ static uint32_t pop(const struct messages_own *own, struct queue *queue)
 
 static struct channel *channel_of(struct messages_own *own, const struct op *op)
 {
-	int32_t from = op->send ? op->rank : op->peer, to = op->send ? op->peer : op->rank;
+	int32_t from = op->send ? op->end.rank : op->peer, to = op->send ? op->peer : op->end.rank;
 	uint32_t *at =
 		hash_at(&own->channel_at, (struct hash_key){(uint64_t)from << 32 | (uint32_t)to,
 							    (uint64_t)op->comm, (uint32_t)op->tag});
@@ -287,7 +286,7 @@ static struct channel *channel_of(struct messages_own *own, const struct op *op)
 /* The inbox of the rank that receives. */
 static struct inbox *inbox_of(struct messages_own *own, const struct op *op)
 {
-	int32_t rank = op->send ? op->peer : op->rank;
+	int32_t rank = op->send ? op->peer : op->end.rank;
 	uint32_t *at =
 		hash_at(&own->inbox_at, (struct hash_key){(uint64_t)rank, (uint64_t)op->comm, 0});
 	struct inbox *inbox;
@@ -337,14 +336,14 @@ static struct message_pair *pair_of(struct messages *m, const struct op *send,
 				    const struct op *receive)
 {
 	struct messages_own *own = m->own;
-	int64_t app = own->source->owners[send->stream].app_id;
+	int64_t app = own->source->owners[send->end.stream].app_id;
 	uint32_t *at;
 	struct message_pair *pair;
 
-	if (send->posted < m->first || send->posted > m->last)
+	if (send->end.posted < m->first || send->end.posted > m->last)
 		return &own->outside;
 	at = hash_at(&own->pair_at,
-		     (struct hash_key){(uint64_t)send->rank << 32 | (uint32_t)send->peer,
+		     (struct hash_key){(uint64_t)send->end.rank << 32 | (uint32_t)send->peer,
 				       (uint64_t)app, 0});
 	if (!at)
 		return NULL;
@@ -353,10 +352,10 @@ static struct message_pair *pair_of(struct messages *m, const struct op *send,
 		if (!pair)
 			return NULL;
 		*pair = (struct message_pair){.app = app,
-					      .from = send->rank,
+					      .from = send->end.rank,
 					      .to = send->peer,
-					      .from_stream = send->stream,
-					      .to_stream = receive->stream};
+					      .from_stream = send->end.stream,
+					      .to_stream = receive->end.stream};
 		*at = (uint32_t)m->npairs - 1;
 	}
 	return &m->pairs[*at];
@@ -391,21 +390,18 @@ static int finish_pair(struct messages *m, uint32_t send_at, uint32_t receive_at
 
 	if (!pair)
 		return -ENOMEM;
-	if (receive->from != NO_CLOCK)
-		add_wait(&pair->late_sender, receive->from,
-			 send->posted < receive->to ? send->posted : receive->to);
+	if (receive->end.from != NO_CLOCK)
+		add_wait(&pair->late_sender, receive->end.from,
+			 send->end.posted < receive->end.to ? send->end.posted : receive->end.to);
 	/* a send that ended before the receive began did not wait for it */
-	if (send->from != NO_CLOCK && send->to >= receive->posted)
-		add_wait(&pair->late_receiver, send->from, receive->posted);
+	if (send->end.from != NO_CLOCK && send->end.to >= receive->end.posted)
+		add_wait(&pair->late_receiver, send->end.from, receive->end.posted);
 	if (m->matched)
-		err = m->matched(m->arg, &(struct message){.from_stream = send->stream,
-							   .to_stream = receive->stream,
-							   .sent = send->posted,
-							   .received = receive->to,
-							   .wait_stream = receive->waiter,
-							   .waited = receive->from,
-							   .bytes = send->bytes,
-							   .tag = send->tag});
+		err = m->matched(m->arg, &(struct message){.send = send->end,
+							   .receive = receive->end,
+							   .comm = send->comm,
+							   .tag = send->tag,
+							   .bytes = send->bytes});
 	free_op(own, send_at);
 	free_op(own, receive_at);
 	return err;
@@ -459,7 +455,7 @@ static int match(struct messages *m, struct channel *channel)
 static void resolve(struct messages *m, const struct inbox *inbox, struct op *receive)
 {
 	const struct messages_own *own = m->own;
-	int64_t end = receive->done ? receive->to : INT64_MAX;
+	int64_t end = receive->done ? receive->end.to : INT64_MAX;
 	uint32_t at = inbox->sent.head;
 	const struct op *found = NULL;
 	bool one = receive->peer >= 0;
@@ -468,12 +464,12 @@ static void resolve(struct messages *m, const struct inbox *inbox, struct op *re
 	for (; at != NONE && looked < CANDIDATES; at = own->ops[at].later, looked++) {
 		const struct op *send = &own->ops[at];
 
-		if (send->posted > end)
+		if (send->end.posted > end)
 			break;
-		if ((receive->peer >= 0 && send->rank != receive->peer) ||
+		if ((receive->peer >= 0 && send->end.rank != receive->peer) ||
 		    (receive->tag != ANY_TAG && send->tag != receive->tag))
 			continue;
-		if (found && send->rank != found->rank)
+		if (found && send->end.rank != found->end.rank)
 			break;
 		found = found ? found : send;
 		if (one)
@@ -481,9 +477,9 @@ static void resolve(struct messages *m, const struct inbox *inbox, struct op *re
 	}
 	if (!found)
 		return;
-	one |= at == NONE || (looked < CANDIDATES && own->ops[at].posted > end);
+	one |= at == NONE || (looked < CANDIDATES && own->ops[at].end.posted > end);
 	m->in_order += !one;
-	receive->peer = found->rank;
+	receive->peer = found->end.rank;
 	receive->tag = found->tag;
 	receive->resolved = true;
 }
@@ -585,16 +581,17 @@ static int begin(struct messages *m, uint32_t stream, const struct thread *t, bo
 	*op = (struct op){.used = true,
 			  .send = send,
 			  .resolved = !wild,
-			  .stream = stream,
+			  .end = {.rank = rank,
+				  .stream = stream,
+				  .call = t->calls,
+				  .posted = t->enter,
+				  .wait_stream = stream,
+				  .from = NO_CLOCK,
+				  .to = NO_CLOCK},
 			  .comm = comm,
-			  .rank = rank,
 			  .peer = peer,
 			  .tag = (int32_t)tag,
 			  .bytes = send ? bytes_of(m, stream, t) : -1,
-			  .posted = t->enter,
-			  .waiter = stream,
-			  .from = NO_CLOCK,
-			  .to = NO_CLOCK,
 			  .partner = NONE,
 			  .next = NONE,
 			  .earlier = NONE,
@@ -607,9 +604,10 @@ static void complete(struct messages_own *own, uint32_t stream, const struct thr
 		     struct op *op, bool status)
 {
 	op->done = true;
-	op->waiter = stream;
-	op->from = t->enter;
-	op->to = t->leave;
+	op->end.wait_stream = stream;
+	op->end.wait_call = t->calls;
+	op->end.from = t->enter;
+	op->end.to = t->leave;
 	if (op->send || op->resolved || !status || !has(t, VALUE_STATUS_SOURCE))
 		return;
 	if (op->peer < 0)
@@ -656,8 +654,8 @@ static int remember_request(struct messages *m, uint32_t stream, const struct th
 	known = hash_at(&own->request_at, request_key(own, stream, request));
 	if (!known)
 		return -ENOMEM;
-	own->ops[at].request = request;
-	own->ops[at].requested = true;
+	own->ops[at].end.request = request;
+	own->ops[at].end.requested = true;
 	*known = at;
 	return 0;
 }
@@ -680,7 +678,7 @@ static int end_send(struct messages *m, uint32_t stream, struct thread *t)
 		return remember_request(m, stream, t, at);
 	complete(m->own, stream, t, &m->own->ops[at], true);
 	if (t->present == CALL_SENDRECV) /* it may have waited for its receive */
-		m->own->ops[at].from = NO_CLOCK;
+		m->own->ops[at].end.from = NO_CLOCK;
 	return try_finish(m, at);
 }
 
@@ -705,8 +703,8 @@ static uint32_t find_request(const struct messages_own *own, uint32_t stream, ui
 	uint32_t at = hash_get(&own->request_at, request_key(own, stream, request));
 
 	return at != HASH_NONE && at < own->nops && own->ops[at].used && !own->ops[at].done &&
-			       own->ops[at].requested && own->ops[at].request == request &&
-			       own->ops[at].rank == communicators_rank(&own->comms, stream)
+			       own->ops[at].end.requested && own->ops[at].end.request == request &&
+			       own->ops[at].end.rank == communicators_rank(&own->comms, stream)
 		       ? at
 		       : NONE;
 }
@@ -725,7 +723,7 @@ static int wait_for(struct messages *m, uint32_t stream, const struct thread *t,
 		return 0;
 	complete(own, stream, t, &own->ops[at], status);
 	if (own->ops[at].send && !status)
-		own->ops[at].from = NO_CLOCK;
+		own->ops[at].end.from = NO_CLOCK;
 	if (own->ops[at].partner != NONE)
 		return try_finish(m, at);
 	if (own->ops[at].send)
@@ -844,6 +842,15 @@ static void forget_values(struct thread *t)
 	memset(t->value, 0, sizeof(t->value));
 }
 
+char messages_call(const struct event *ev)
+{
+	return ev->model == 'O' && ev->category == 'M' && ev->payload_size >= 12 &&
+			       get_i32(ev->payload + 8) == VALUE_CALL &&
+			       (ev->value == '[' || ev->value == ']')
+		       ? ev->value
+		       : 0;
+}
+
 int messages_step(struct messages *m, uint32_t stream, const struct event *ev)
 {
 	struct thread *t = m->own->threads[stream];
@@ -874,12 +881,13 @@ int messages_step(struct messages *m, uint32_t stream, const struct event *ev)
 		return 0;
 	if (ev->value == '=') {
 		add_value(t, type, value);
-	} else if (type == VALUE_CALL && ev->value == '[') {
+	} else if (messages_call(ev) == '[') {
+		t->calls++;
 		t->present = value > 0 && value < LABELS ? t->call[value] : CALL_NONE_OF_OURS;
 		t->is_mpich = value > 0 && value < LABELS && t->mpich[value];
 		t->enter = clock;
 		return begin_call(m, stream, t);
-	} else if (type == VALUE_CALL && ev->value == ']' && t->present != CALL_NONE_OF_OURS) {
+	} else if (messages_call(ev) == ']' && t->present != CALL_NONE_OF_OURS) {
 		t->leave = clock;
 		t->returning = true;
 	}

@@ -55,16 +55,27 @@ static inline const struct message_wait *message_pair_wait(const struct message_
 	return receiver ? &pair->late_sender : &pair->late_receiver;
 }
 
+/* The send or the receive of a message. A stream counts its calls from 1 (messages_call()). */
+struct message_end {
+	int32_t rank; /* in MPI_COMM_WORLD */
+	/* the call that begins it: its stream, its number there, and the clock at which it begins
+	 */
+	uint32_t stream, call;
+	int64_t posted;
+	/* the call that completes it: its begin and end are INT64_MIN if not known; the begin, too,
+	 * if the call may have waited for something else */
+	uint32_t wait_stream, wait_call;
+	int64_t from, to;
+	bool requested; /* it has a request: MPI_Isend, MPI_Irecv */
+	uint64_t request;
+};
+
 /* A message whose both ends are known. */
 struct message {
-	uint32_t from_stream, to_stream;
-	int64_t sent;	  /* clock at which the call began that sent it */
-	int64_t received; /* at which the call ended that received it; INT64_MIN: not known */
-	/* of that call: its stream, and the clock at which it began; INT64_MIN: not known */
-	uint32_t wait_stream;
-	int64_t waited;
-	int64_t bytes; /* -1: not known */
+	struct message_end send, receive;
+	uint32_t comm; /* number of its communicator: communicators.h */
 	int32_t tag;
+	int64_t bytes; /* -1: not known */
 };
 
 struct messages {
@@ -77,6 +88,7 @@ struct messages {
 	int64_t first, last;
 	struct message_pair *pairs; /* npairs of them, in the order of their first messages */
 	size_t npairs;
+	bool recorded;		 /* a stream declares the calls */
 	bool any;		 /* a call was recorded */
 	uint64_t unknown_comm;	 /* sends and receives in a communicator that is not known, */
 	uint64_t unknown_source; /* receives from any source of which no send is in the trace, */
@@ -92,6 +104,9 @@ struct messages {
 /* Returns 0, or -ENOMEM after one message; messages_fini() must follow in both cases. */
 int messages_init(struct messages *messages, const struct source *source)
 	__attribute__((warn_unused_result));
+
+/* '[' if a call of MPI begins with the event, ']' if it ends, 0 for other events. */
+char messages_call(const struct event *ev);
 
 /* One event of a walk. Returns 0, -ENOMEM, or what `matched` returns; so does the end. */
 int messages_step(struct messages *messages, uint32_t stream, const struct event *ev)

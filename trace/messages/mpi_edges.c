@@ -56,13 +56,22 @@ static int add_edge(struct mpi_edges *e, uint32_t stream, const struct mpi_edge 
 	return 0;
 }
 
+/* The call that completes one end of a message waited for the begin of the other end. */
+static int add_wait(struct mpi_edges *e, const struct message_end *end,
+		    const struct message_end *other, enum mpi_wait wait)
+{
+	if (other->stream == end->wait_stream || end->from == INT64_MIN ||
+	    other->posted <= end->from || other->posted >= end->to)
+		return 0;
+	return add_edge(e, end->wait_stream,
+			&(struct mpi_edge){end->to, other->posted, other->stream, wait});
+}
+
 static int take_message(void *arg, const struct message *m)
 {
-	if (m->from_stream == m->wait_stream || m->waited == INT64_MIN || m->sent <= m->waited ||
-	    m->sent >= m->received)
-		return 0;
-	return add_edge(arg, m->wait_stream,
-			&(struct mpi_edge){m->received, m->sent, m->from_stream, MPI_WAIT_SENDER});
+	int err = add_wait(arg, &m->receive, &m->send, MPI_WAIT_SENDER);
+
+	return err ? err : add_wait(arg, &m->send, &m->receive, MPI_WAIT_RECEIVER);
 }
 
 /* ---- the ranks ---- */

@@ -24,7 +24,7 @@
 struct event;
 struct source;
 
-enum mpi_wait { MPI_WAIT_SENDER = 1, MPI_WAIT_LAST };
+enum mpi_wait { MPI_WAIT_SENDER = 1, MPI_WAIT_RECEIVER, MPI_WAIT_LAST };
 
 struct mpi_edge {	/* of a thread */
 	int64_t to;	/* clock at which its call ended */
