@@ -22,6 +22,39 @@ for text in "$S"/tests/golden/emu/*.txt; do
 	[ "$(wc -l <theirs)" -gt 1 ] || complain "$name: pallas prints nothing"
 	diff theirs ours >differences || complain "$name: other events: $(head -n 5 differences)"
 done
+# The records of the messages of an MPI program: the same as ours, and in number, bytes, tags and partners those of
+# ovni-report messages and of the model that ran it.
+PYTHONDONTWRITEBYTECODE=1 python3 - <<'E' || complain "messages of MPI"
+import collections, json, os, re, subprocess, sys
+sys.path.insert(0, os.environ["S"] + "/tests/golden")
+import messages_model as model
+run = lambda *words: subprocess.run(words, check=True, capture_output=True, text=True).stdout
+program = model.Program(4, 4, 600, lambda rnd: True, lambda a, b: 0)
+model.write("mpi", program)
+bin_ = os.environ["B"] + "/bin/"
+run(bin_ + "ovni-pallas", "export", "mpi", "mpi.pallas")
+real = run(os.environ["ORACLES"] + "/pallas/pallas", "print", "mpi.pallas/main.pallas")
+assert real == run(bin_ + "ovni-pallas", "print", "mpi.pallas"), "the real one prints something else"
+sent, got = collections.Counter(), collections.Counter()
+for rank, kind, peer, tag, size in re.findall(r"thread (\d+) +MPI_(I?SEND|I?RECV)\((?:dest|src)=(\d+), comm=0, tag=(\d+), len=(\d+)", real):
+    rank, peer = int(rank) - 10, int(peer)
+    if "SEND" in kind:
+        sent[rank, peer, int(tag), int(size)] += 1
+    else:
+        got[peer, rank, int(tag), int(size)] += 1
+pairs = [(s["rank"], s["peer"], s["tag"], s["bytes"], s["over"] or s["call"] == model.ISEND, r["over"]) for s, r in program.pairs]
+assert sent == collections.Counter(p[:4] for p in pairs if p[4]), "sends"
+assert got == collections.Counter(p[:4] for p in pairs if p[5]), "receives"
+sums = {}
+for a, b, _, size, *_ in pairs:
+    n, total = sums.get((a, b), (0, 0))
+    sums[a, b] = n + 1, total + size
+rows = {(row["from"], row["to"]): (row["messages"], row["bytes"]) for row in json.loads(run(bin_ + "ovni-report", "messages", "--json", "mpi"))}
+assert rows == sums and sum(sent.values()) > 50 and sum(got.values()) > 50, (rows, sums)
+for request in ("MPI_ISEND_COMPLETE(req=", "MPI_IRECV_REQUEST(req="):
+    assert request in real, request
+print("%d sends and %d receives of %d messages are those of the real program" % (sum(sent.values()), sum(got.values()), len(pairs)))
+E
 # Archives of the library of Pallas: the same events as its own program prints, and every call at its times. A thread
 # that recorded nothing, at which its programs end, changes nothing.
 for compression in None ZSTD; do

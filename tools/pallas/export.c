@@ -9,11 +9,12 @@
  *   OHp ... OHr            ENTER and LEAVE of the region "Off the CPU: sleeping", and so on
  *   other event            GENERIC, a string with its MCV and meaning
  *   arguments              attribute list of the occurrence, one value each
+ *   message of MPI         MPI_SEND, MPI_RECV, ... in the regions of its calls (mpi_records.h)
  *
  * In: the streams, one after the other, with the clocks that the table of the trace corrects; out:
- * the archive. Invariant: each ovni event is one Pallas
- * event, between THREAD_BEGIN and THREAD_END of its thread; and each region or string has its line
- * in the mapping, so the import restores every event.
+ * the archive. Invariant: each ovni event is one Pallas event, between THREAD_BEGIN and THREAD_END
+ * of its thread; and each region or string has its line in the mapping, so the import restores
+ * every event, and leaves the records of MPI out.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,6 +23,7 @@
 #include <string.h>
 
 #include "tools/lib/event_map.h"
+#include "tools/pallas/mpi_records.h"
 #include "tools/pallas/pallas_command.h"
 #include "trace/ovni/trace.h"
 #include "trace/base/status.h"
@@ -33,6 +35,7 @@
 #include "trace/base/off_cpu.h"
 #include "trace/pallas/write/archive_writer.h"
 #include "trace/base/build_info.h"
+#include "trace/messages/messages.h"
 
 enum role {
 	ROLE_POINT,
@@ -74,11 +77,15 @@ struct export
 	uint32_t bytes8, bytes1; /* attributes for undeclared payload */
 	int64_t start;
 	uint64_t events;
+	struct mpi_records mpi;
+	uint64_t nmpi; /* records of MPI that are written */
 	/* the present thread */
 	struct thread_writer *t;
 	uint32_t thread;
 	uint32_t off_region;	/* the open region off the CPU, PALLAS_NONE for none */
 	const struct json *hwc; /* its hardware counters, or NULL */
+	const struct mpi_record *next_mpi, *last_mpi; /* not written yet */
+	uint32_t call;				      /* number of the last call of MPI */
 	uint32_t counters[PALLAS_LIST_VALUES]; /* their attributes; PALLAS_NONE before their use */
 };
 
@@ -536,6 +543,41 @@ static int put_frame(struct export *x, uint32_t record, int64_t clock)
 	return thread_writer_event(x->t, entry, time_of(x, clock));
 }
 
+/* Writes the records of MPI at the begin or the end of the present call. */
+static int put_mpi(struct export *x, bool at_end, int64_t clock)
+{
+	for (; x->next_mpi < x->last_mpi; x->next_mpi++) {
+		const struct mpi_record *r = x->next_mpi;
+		uint32_t entry;
+		int err;
+
+		if (r->call != x->call || r->at_end != at_end)
+			break;
+		entry = thread_writer_record(x->t, r->record, r->payload, r->size);
+		if (entry == PALLAS_NONE)
+			return no_memory(x);
+		err = thread_writer_event(x->t, entry, time_of(x, clock));
+		if (err)
+			return err;
+		x->nmpi++;
+	}
+	return 0;
+}
+
+/* An event, and the records of MPI after the begin and before the end of a call. */
+static int put_with_mpi(struct export *x, const struct event *ev)
+{
+	char call = messages_call(ev);
+	int err = call == ']' ? put_mpi(x, true, ev->clock) : 0;
+
+	if (!err)
+		err = put_event(x, ev);
+	if (err || call != '[')
+		return err;
+	x->call++;
+	return put_mpi(x, false, ev->clock);
+}
+
 /* --calls leaves out the events of the scheduler, which do not repeat as the program does. */
 static bool left_out(const struct export *x, const struct event *ev)
 {
@@ -570,7 +612,7 @@ static int put_events(struct export *x, size_t i)
 		last = ev.clock;
 		if (left_out(x, &ev))
 			continue;
-		err = put_event(x, &ev);
+		err = put_with_mpi(x, &ev);
 		if (err)
 			return err;
 		x->events++;
@@ -660,6 +702,12 @@ static int put_stream(struct export *x, size_t i)
 	memset(x->counters, 0xff, sizeof(x->counters));
 	snprintf(name, sizeof(name), "thread %" PRId64, owner->tid);
 	x->off_region = PALLAS_NONE;
+	x->call = 0;
+	x->next_mpi = x->last_mpi = NULL;
+	if (x->mpi.lists) {
+		x->next_mpi = x->mpi.lists[i].records;
+		x->last_mpi = x->next_mpi + x->mpi.lists[i].n;
+	}
 	x->t = archive_writer_thread(x->w, owner->name ? owner->name : name, &x->thread);
 	err = x->t ? put_events(x, i) : -EIO;
 	if (err)
@@ -788,7 +836,35 @@ static int prepare(struct export *x)
 		return no_memory(x);
 	if (!source_start(&x->source, &x->start))
 		x->start = 0;
-	return 0;
+	return mpi_records_read(&x->mpi, &x->source);
+}
+
+/* What is in the archive, and which records of MPI are not. */
+static void report(const struct export *x)
+{
+	const struct mpi_records *mpi = &x->mpi;
+
+	log_info("%s: %" PRIu64 " event%s of %zu thread%s", x->o->to, x->events,
+		 plural(x->events, "", "s"), x->source.trace.nstreams,
+		 plural(x->source.trace.nstreams, "", "s"));
+	if (x->nmpi)
+		log_info("%s: %" PRIu64 " record%s of MPI", x->o->to, x->nmpi,
+			 plural(x->nmpi, "", "s"));
+	if (mpi->unsized)
+		log_info("%" PRIu64 " message%s of a derived datatype %s no record: the bytes are "
+			 "not known",
+			 mpi->unsized, plural(mpi->unsized, "", "s"),
+			 plural(mpi->unsized, "has", "have"));
+	if (mpi->not_completed)
+		log_info("%" PRIu64 " send%s no record of the end: the trace does not tell when it "
+			 "was",
+			 mpi->not_completed,
+			 plural(mpi->not_completed, " or receive has", "s and receives have"));
+	if (mpi->collectives)
+		log_info("%" PRIu64 " call%s of collectives %s no record: the communicator, the "
+			 "root or the bytes are not known",
+			 mpi->collectives, plural(mpi->collectives, "", "s"),
+			 plural(mpi->collectives, "has", "have"));
 }
 
 int pallas_export(const struct pallas_options *o)
@@ -818,13 +894,12 @@ int pallas_export(const struct pallas_options *o)
 	err = put_main(&x);
 	if (err)
 		goto out;
-	log_info("%s: %" PRIu64 " event%s of %zu thread%s", o->to, x.events,
-		 plural(x.events, "", "s"), x.source.trace.nstreams,
-		 plural(x.source.trace.nstreams, "", "s"));
+	report(&x);
 out:
 	status = err ? STATUS_FAILED : whole_report(&x.source.whole, o->from);
 	thread_writer_free(x.t);
 	archive_writer_free(x.w);
+	mpi_records_fini(&x.mpi);
 	source_close(&x.source);
 	free(text_stream_close(&x.lines));
 	for (uint32_t i = 0; i < x.nlabels; i++)

@@ -229,7 +229,9 @@ static int no_mapping(const struct import *m, const struct pallas_event *e)
 static int plan_ours(struct import *m, const struct pallas_event *e, struct plan *p)
 {
 	p->as = HASH_NONE;
-	if (e->record == PALLAS_THREAD_BEGIN || e->record == PALLAS_THREAD_END)
+	/* what the export has added */
+	if (e->record == PALLAS_THREAD_BEGIN || e->record == PALLAS_THREAD_END ||
+	    (e->record >= PALLAS_MPI_SEND && e->record <= PALLAS_MPI_COLLECTIVE_END))
 		return 0;
 	if (e->payload_size >= 4)
 		p->as = hash_get(&m->mapped_of,

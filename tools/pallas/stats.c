@@ -439,6 +439,20 @@ out:
 	return err;
 }
 
+/* The number of records of each kind that is neither of a region nor a text, such as MPI_SEND. */
+static void show_records(const struct thread_grammar *g)
+{
+	uint64_t counts[PALLAS_RECORD_COUNT] = {0};
+
+	for (size_t i = 0; i < g->nevents; i++)
+		if (g->events[i].record < PALLAS_RECORD_COUNT)
+			counts[g->events[i].record] += g->events[i].times.n;
+	counts[PALLAS_GENERIC] = 0;
+	for (uint32_t i = 0; i < PALLAS_RECORD_COUNT; i++)
+		if (counts[i] && pallas_record_spec(i)->kind == PALLAS_SINGLE)
+			printf("%11" PRIu64 " %s\n", counts[i], pallas_record_spec(i)->name);
+}
+
 static int show_regions(const struct pallas_trace *trace, const struct pallas_thread *t,
 			struct pallas_loader *loader, const struct selection *s)
 {
@@ -475,6 +489,8 @@ static int show_regions(const struct pallas_trace *trace, const struct pallas_th
 		       row->max, row->low, row->high - row->low, row->excl_low,
 		       row->excl_high - row->excl_low, from, text_shown(name));
 	}
+	if (!s->window && !s->region)
+		show_records(&t->grammar);
 out:
 	free(r.rows);
 	return err;

@@ -34,6 +34,7 @@ struct comm {
 	enum comm_kind kind;
 	uint32_t parent, split;
 	int64_t app, color;
+	int64_t size; /* 0: not counted */
 };
 
 struct comm_making {
@@ -246,6 +247,26 @@ int32_t communicators_member(struct communicators *c, uint32_t at, int64_t membe
 			return m->rank;
 	}
 	return -1;
+}
+
+int64_t communicators_size(struct communicators *c, uint32_t at)
+{
+	struct comm *comm = at < c->count ? &c->list[at] : NULL;
+
+	while (comm && comm->kind == COMM_COPY)
+		comm = &c->list[comm->parent];
+	if (!comm || (comm->kind == COMM_SPLIT && !sort_split(c, comm)))
+		return -1;
+	if (!comm->size)
+		comm->size = size_of(c, (uint32_t)(comm - c->list));
+	return comm->size;
+}
+
+bool communicators_is_world(const struct communicators *c, uint32_t at)
+{
+	while (at < c->count && c->list[at].kind == COMM_COPY)
+		at = c->list[at].parent;
+	return at < c->count && c->list[at].kind == COMM_WORLD;
 }
 
 /* ---- new communicators ---- */

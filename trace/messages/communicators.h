@@ -60,6 +60,12 @@ uint32_t communicators_find(struct communicators *comms, uint32_t stream, bool m
 /* The rank in MPI_COMM_WORLD of a member, or -1: not known. */
 int32_t communicators_member(struct communicators *comms, uint32_t comm, int64_t member);
 
+/* The number of members, or -1: not known (yet). */
+int64_t communicators_size(struct communicators *comms, uint32_t comm);
+
+/* Whether it is MPI_COMM_WORLD or a copy of it. */
+bool communicators_is_world(const struct communicators *comms, uint32_t comm);
+
 /* A thread begins a call that makes a communicator out of `parent`, and has got its handle. Both
  * return 0 or -ENOMEM. */
 int communicators_make(struct communicators *comms, uint32_t stream, bool mpich, uint64_t parent,

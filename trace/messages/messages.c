@@ -17,7 +17,7 @@
 #define MARK_ZERO (-2147483648LL) /* the value 0 of a mark */
 #define ANY_TAG	  (-1)
 #define REQUESTS  7 /* of MPI_Waitall that are recorded */
-#define LABELS	  128
+#define LABELS	  256
 /* Sends that a receive of an unknown message looks at, so that its cost is bounded. */
 #define CANDIDATES 1024
 
@@ -50,16 +50,18 @@ enum call {
 	CALL_SENDRECV,
 	CALL_WAIT,
 	CALL_WAITALL,
-	CALL_CANCEL,
+	CALL_CANCEL, /* the last one that is about messages */
 	CALL_DUP,
 	CALL_SPLIT,
 	CALL_NEW_COMM,
+	CALL_COLLECTIVE,
 	CALL_UNSUPPORTED,
 };
 
 static const struct {
 	const char *name;
 	enum call call;
+	enum collective_op op; /* of CALL_COLLECTIVE */
 } calls[] = {
 	{"MPI_Send", CALL_SEND},
 	{"MPI_Bsend", CALL_SEND},
@@ -87,6 +89,23 @@ static const struct {
 	{"MPI_Graph_create", CALL_NEW_COMM},
 	{"MPI_Dist_graph_create", CALL_NEW_COMM},
 	{"MPI_Dist_graph_create_adjacent", CALL_NEW_COMM},
+	{"MPI_Barrier", CALL_COLLECTIVE, COLLECTIVE_BARRIER},
+	{"MPI_Bcast", CALL_COLLECTIVE, COLLECTIVE_BCAST},
+	{"MPI_Gather", CALL_COLLECTIVE, COLLECTIVE_GATHER},
+	{"MPI_Gatherv", CALL_COLLECTIVE, COLLECTIVE_GATHERV},
+	{"MPI_Scatter", CALL_COLLECTIVE, COLLECTIVE_SCATTER},
+	{"MPI_Scatterv", CALL_COLLECTIVE, COLLECTIVE_SCATTERV},
+	{"MPI_Allgather", CALL_COLLECTIVE, COLLECTIVE_ALLGATHER},
+	{"MPI_Allgatherv", CALL_COLLECTIVE, COLLECTIVE_ALLGATHERV},
+	{"MPI_Alltoall", CALL_COLLECTIVE, COLLECTIVE_ALLTOALL},
+	{"MPI_Alltoallv", CALL_COLLECTIVE, COLLECTIVE_ALLTOALLV},
+	{"MPI_Alltoallw", CALL_COLLECTIVE, COLLECTIVE_ALLTOALLW},
+	{"MPI_Allreduce", CALL_COLLECTIVE, COLLECTIVE_ALLREDUCE},
+	{"MPI_Reduce", CALL_COLLECTIVE, COLLECTIVE_REDUCE},
+	{"MPI_Reduce_scatter", CALL_COLLECTIVE, COLLECTIVE_REDUCE_SCATTER},
+	{"MPI_Scan", CALL_COLLECTIVE, COLLECTIVE_SCAN},
+	{"MPI_Exscan", CALL_COLLECTIVE, COLLECTIVE_EXSCAN},
+	{"MPI_Reduce_scatter_block", CALL_COLLECTIVE, COLLECTIVE_REDUCE_SCATTER_BLOCK},
 };
 
 /* A send or a receive. */
@@ -116,13 +135,15 @@ struct inbox {
 };
 
 struct thread {
-	uint8_t call[LABELS]; /* enum call by value of the mark */
+	uint8_t call[LABELS]; /* enum call by value of the mark, */
+	uint8_t op[LABELS];   /* of a collective enum collective_op */
 	bool mpich[LABELS];
 	int64_t value[VALUES]; /* of the present call */
 	uint32_t has;	       /* bits of `value` */
 	uint64_t requests[REQUESTS];
 	unsigned nrequests;
 	enum call present;
+	enum collective_op collective;
 	uint32_t calls; /* so far */
 	bool is_mpich, returning;
 	uint32_t send; /* of the present call, or NONE */
@@ -147,13 +168,49 @@ struct messages_own {
 
 /* ---- what a stream can have ---- */
 
+static bool is_ours(const struct json *mark)
+{
+	const char *title = json_string(json_key(mark, "title"));
+
+	return title && !strcmp(title, MESSAGES_TITLE);
+}
+
+/* The call with the label of a value, an index into calls[], or -1. */
+static int find_call(const char *text, bool *mpich)
+{
+	const char *of = strstr(text, " of MPICH");
+	size_t length = of ? (size_t)(of - text) : strlen(text);
+
+	*mpich = of;
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (strlen(calls[i].name) == length && !strncmp(calls[i].name, text, length))
+			return (int)i;
+	return -1;
+}
+
+bool messages_declare_collectives(const struct json *meta)
+{
+	const struct json *mark = json_get(meta, "ovni.mark.56"), *label;
+
+	if (!is_ours(mark))
+		return false;
+	for (label = json_first(json_key(mark, "labels")); label; label = json_next(label)) {
+		const char *text = json_string(label);
+		bool mpich;
+		int at = text ? find_call(text, &mpich) : -1;
+
+		if (at >= 0 && calls[at].call == CALL_COLLECTIVE)
+			return true;
+	}
+	return false;
+}
+
 static int read_labels(struct thread **thread, const struct json *mark)
 {
 	const struct json *label;
 	struct thread *t;
 
-	if (!json_string(json_key(mark, "title")) ||
-	    strcmp(json_string(json_key(mark, "title")), MESSAGES_TITLE))
+	if (!is_ours(mark))
 		return 0;
 	t = *thread = calloc(1, sizeof(*t));
 	if (!t)
@@ -161,19 +218,14 @@ static int read_labels(struct thread **thread, const struct json *mark)
 	t->send = NONE;
 	for (label = json_first(json_key(mark, "labels")); label; label = json_next(label)) {
 		unsigned long value = strtoul(json_name(label), NULL, 10);
-		const char *text = json_string(label), *of;
-		size_t length;
+		const char *text = json_string(label);
+		int at;
 
 		if (!text || !value || value >= LABELS)
 			continue;
-		of = strstr(text, " of MPICH");
-		length = of ? (size_t)(of - text) : strlen(text);
-		t->mpich[value] = of;
-		t->call[value] = CALL_UNSUPPORTED;
-		for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-			if (strlen(calls[i].name) == length &&
-			    !strncmp(calls[i].name, text, length))
-				t->call[value] = (uint8_t)calls[i].call;
+		at = find_call(text, &t->mpich[value]);
+		t->call[value] = at < 0 ? CALL_UNSUPPORTED : (uint8_t)calls[at].call;
+		t->op[value] = at < 0 ? 0 : (uint8_t)calls[at].op;
 	}
 	return 0;
 }
@@ -196,6 +248,7 @@ int messages_init(struct messages *m, const struct source *source)
 		struct json *meta = trace_metadata(&source->trace, i);
 
 		err = read_labels(&own->threads[i], json_get(meta, "ovni.mark.56"));
+		m->collectives |= messages_declare_collectives(meta);
 		json_free(meta);
 		if (err)
 			return log_no_memory("for the messages");
@@ -750,6 +803,98 @@ static int cancel(struct messages *m, uint32_t stream, uint64_t request)
 	return inbox ? sort_inbox(m, inbox) : -ENOMEM;
 }
 
+/* ---- collectives ---- */
+
+bool collective_synchronises(enum collective_op op)
+{
+	return op == COLLECTIVE_BARRIER || op == COLLECTIVE_REDUCE_SCATTER ||
+	       op == COLLECTIVE_REDUCE_SCATTER_BLOCK ||
+	       (op >= COLLECTIVE_ALLGATHER && op <= COLLECTIVE_ALLREDUCE);
+}
+
+bool collective_has_root(enum collective_op op)
+{
+	return (op >= COLLECTIVE_BCAST && op <= COLLECTIVE_SCATTERV) || op == COLLECTIVE_REDUCE;
+}
+
+/* `n` times `bytes`, or -1 if one is not known. */
+static int64_t times(int64_t n, int64_t bytes)
+{
+	int64_t product;
+
+	return n < 0 || bytes < 0 || __builtin_mul_overflow(n, bytes, &product) ? -1 : product;
+}
+
+/* The bytes of a call: those of all that its arguments say for every rank in the same way; the
+ * others (gather, scatter, and those with a list of counts) are not recorded. */
+static void collective_bytes(struct messages *m, const struct thread *t, struct collective_call *c)
+{
+	struct communicators *comms = &m->own->comms;
+	int64_t bytes = bytes_of(m, c->stream, t);
+	int32_t rank = communicators_rank(comms, c->stream);
+	bool is_root = c->root == rank;
+
+	switch (c->op) {
+	case COLLECTIVE_BARRIER:
+		c->sent = c->received = 0;
+		break;
+	case COLLECTIVE_BCAST:
+		c->sent = is_root ? bytes : 0;
+		c->received = is_root ? 0 : bytes;
+		break;
+	case COLLECTIVE_REDUCE:
+		c->sent = bytes;
+		c->received = is_root ? bytes : 0;
+		break;
+	case COLLECTIVE_ALLREDUCE:
+	case COLLECTIVE_SCAN:
+		c->sent = c->received = bytes;
+		break;
+	case COLLECTIVE_EXSCAN: /* the first rank gets nothing */
+		c->sent = bytes;
+		c->received = communicators_member(comms, c->comm, 0) == rank ? 0 : bytes;
+		break;
+	case COLLECTIVE_ALLGATHER:
+		c->sent = bytes;
+		c->received = times(communicators_size(comms, c->comm), bytes);
+		break;
+	case COLLECTIVE_ALLTOALL:
+		c->sent = c->received = times(communicators_size(comms, c->comm), bytes);
+		break;
+	case COLLECTIVE_REDUCE_SCATTER_BLOCK:
+		c->sent = times(communicators_size(comms, c->comm), bytes);
+		c->received = bytes;
+		break;
+	default:
+		break;
+	}
+}
+
+static int tell_collective(struct messages *m, uint32_t stream, const struct thread *t, bool over)
+{
+	struct communicators *comms = &m->own->comms;
+	struct collective_call c = {.stream = stream,
+				    .call = t->calls,
+				    .op = t->collective,
+				    .over = over,
+				    .comm = NONE,
+				    .root = -1,
+				    .sent = -1,
+				    .received = -1};
+
+	if (!m->collective)
+		return 0;
+	if (has(t, VALUE_COMM))
+		c.comm = communicators_find(comms, stream, t->is_mpich,
+					    (uint64_t)get(t, VALUE_COMM));
+	c.world = communicators_is_world(comms, c.comm);
+	if (collective_has_root(c.op) && has(t, VALUE_PARTNER))
+		c.root = communicators_member(comms, c.comm, get(t, VALUE_PARTNER));
+	if (over)
+		collective_bytes(m, t, &c);
+	return m->collective(m->arg, &c);
+}
+
 /* A call is over, and its values are there. */
 static int end_call(struct messages *m, uint32_t stream, struct thread *t)
 {
@@ -757,7 +902,7 @@ static int end_call(struct messages *m, uint32_t stream, struct thread *t)
 	int err = 0;
 
 	t->returning = false;
-	m->any |= call != CALL_NONE_OF_OURS;
+	m->any |= call != CALL_NONE_OF_OURS && call != CALL_COLLECTIVE;
 	switch (call) {
 	case CALL_SEND:
 	case CALL_RECV:
@@ -812,6 +957,8 @@ static int begin_call(struct messages *m, uint32_t stream, struct thread *t)
 	uint64_t parent = (uint64_t)get(t, VALUE_COMM);
 
 	t->send = NONE;
+	if (t->present == CALL_COLLECTIVE)
+		return tell_collective(m, stream, t, false);
 	if (!has(t, VALUE_COMM))
 		return 0;
 	if (t->present == CALL_SEND || t->present == CALL_ISEND || t->present == CALL_SENDRECV)
@@ -885,8 +1032,16 @@ int messages_step(struct messages *m, uint32_t stream, const struct event *ev)
 		t->calls++;
 		t->present = value > 0 && value < LABELS ? t->call[value] : CALL_NONE_OF_OURS;
 		t->is_mpich = value > 0 && value < LABELS && t->mpich[value];
+		if (m->only_collectives && t->present < CALL_DUP)
+			t->present = CALL_NONE_OF_OURS;
+		t->collective = value > 0 && value < LABELS ? t->op[value] : 0;
 		t->enter = clock;
 		return begin_call(m, stream, t);
+	} else if (messages_call(ev) == ']' && t->present == CALL_COLLECTIVE) {
+		err = tell_collective(m, stream, t, true); /* which has nothing to come back */
+		t->present = CALL_NONE_OF_OURS;
+		forget_values(t);
+		return err;
 	} else if (messages_call(ev) == ']' && t->present != CALL_NONE_OF_OURS) {
 		t->leave = clock;
 		t->returning = true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * messages: the point-to-point messages of MPI, by sender and receiver, and the waits for them.
+ * messages: the point-to-point messages of MPI, by sender and receiver, the waits for them, and the
+ * collectives.
  *
  *   sender     ─────────┌ MPI_Send ┐──     late sender: the receiver is in its call since before
  *   receiver   ──┌ MPI_Recv ───────┐──     the sender's begins; it waits up to there
@@ -25,6 +26,7 @@
 #include "trace/base/hash.h"
 
 struct event;
+struct json;
 struct source;
 
 /* The title of the stack of calls that --api mpi-messages records. */
@@ -78,18 +80,64 @@ struct message {
 	int64_t bytes; /* -1: not known */
 };
 
+/* The collectives of --api mpi-messages; the numbers are those of OTF2. */
+enum collective_op {
+	COLLECTIVE_BARRIER,
+	COLLECTIVE_BCAST,
+	COLLECTIVE_GATHER,
+	COLLECTIVE_GATHERV,
+	COLLECTIVE_SCATTER,
+	COLLECTIVE_SCATTERV,
+	COLLECTIVE_ALLGATHER,
+	COLLECTIVE_ALLGATHERV,
+	COLLECTIVE_ALLTOALL,
+	COLLECTIVE_ALLTOALLV,
+	COLLECTIVE_ALLTOALLW,
+	COLLECTIVE_ALLREDUCE,
+	COLLECTIVE_REDUCE,
+	COLLECTIVE_REDUCE_SCATTER,
+	COLLECTIVE_SCAN,
+	COLLECTIVE_EXSCAN,
+	COLLECTIVE_REDUCE_SCATTER_BLOCK,
+};
+
+/* A call of a collective begins or ends with the present event. */
+struct collective_call {
+	uint32_t stream, call; /* as in struct message_end */
+	enum collective_op op;
+	bool over;
+	bool world;    /* its communicator has all ranks of MPI_COMM_WORLD, in their order */
+	uint32_t comm; /* its number; UINT32_MAX: not known */
+	int32_t root;  /* rank in MPI_COMM_WORLD; -1: none, or not known */
+	/* bytes that the rank gives to it, and gets from it; -1: not known, or not over */
+	int64_t sent, received;
+};
+
+/* Whether no rank can leave it before all have entered. */
+bool collective_synchronises(enum collective_op op);
+/* Whether it has a root. */
+bool collective_has_root(enum collective_op op);
+/* Whether the calls in the metadata of a stream include collectives: only then their communicators
+ * are known. */
+bool messages_declare_collectives(const struct json *meta);
+
 struct messages {
+	/* Called for each call of a collective, at its begin and at its end, if not NULL; as
+	 * `matched`. */
+	int (*collective)(void *arg, const struct collective_call *collective);
 	/* Called for each message, when both calls are over, if not NULL. 0, or a negative error,
 	 * which ends the walk. */
 	int (*matched)(void *arg, const struct message *message);
 	void *arg;
+	bool only_collectives; /* leave out the messages; false, if the caller does not set it */
 	/* Only messages that are sent between these clocks have a pair: all, if the caller does not
 	 * set them after messages_init(). */
 	int64_t first, last;
 	struct message_pair *pairs; /* npairs of them, in the order of their first messages */
 	size_t npairs;
-	bool recorded;		 /* a stream declares the calls */
-	bool any;		 /* a call was recorded */
+	bool recorded;		 /* a stream declares the calls, */
+	bool collectives;	 /* and collectives among them */
+	bool any;		 /* a call was recorded that is no collective */
 	uint64_t unknown_comm;	 /* sends and receives in a communicator that is not known, */
 	uint64_t unknown_source; /* receives from any source of which no send is in the trace, */
 	uint64_t in_order; /* receives without a status that took the first of several sends */

@@ -78,6 +78,10 @@ struct region_summary {
  */
 uint32_t thread_writer_entry(struct thread_writer *w, uint32_t record, uint32_t ref);
 
+/* The same for another record: a payload of at most 28 bytes, in the layout of pallas.md 10. */
+uint32_t thread_writer_record(struct thread_writer *w, uint32_t record, const void *payload,
+			      size_t size);
+
 /*
  * Adds an occurrence of an entry. `time` (ns) must not decrease. Returns 0, or -errno after one
  * message; then the caller must free the writer.

@@ -17,12 +17,14 @@
 #include "trace/pallas/write/archive_writer.h"
 #include "trace/pallas/write/vector_writer.h"
 
+#define THREAD_PAYLOAD 28	   /* bytes of the largest payload of a record */
 #define THREAD_PATTERN 100	   /* tokens of the longest pattern */
 #define THREAD_HELD    (40u << 20) /* bytes of elements in incomplete sub-arrays */
 
 struct event_entry {
 	uint32_t record;
-	uint32_t ref;	 /* the payload; PALLAS_NONE: none */
+	uint32_t ref; /* of a string or region, or PALLAS_NONE */
+	uint8_t payload[THREAD_PAYLOAD], size;
 	uint32_t region; /* of an ENTER: index in regions */
 	uint16_t closes; /* of an END: the record of its START */
 	enum pallas_record_kind kind;
@@ -93,7 +95,7 @@ struct thread_writer {
 
 	struct event_entry *events;
 	size_t nevents;
-	struct hash event_of; /* record, reference */
+	struct hash event_of; /* payload, record */
 
 	struct sequence *sequences; /* 0 is the root */
 	uint32_t nsequences;

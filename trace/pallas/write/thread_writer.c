@@ -180,10 +180,12 @@ static int put_spills(struct thread_writer *w, struct pallas_out *out, const str
 
 /* ---- events ---- */
 
-uint32_t thread_writer_entry(struct thread_writer *w, uint32_t record, uint32_t ref)
+/* The entry with a payload, added if it is new. */
+static uint32_t find_entry(struct thread_writer *w, struct hash_key key, uint32_t record,
+			   uint32_t ref, const void *payload, uint8_t size)
 {
 	const struct pallas_record_spec *spec = pallas_record_spec(record);
-	uint32_t *at = hash_at(&w->event_of, (struct hash_key){.a = record, .b = ref});
+	uint32_t *at = hash_at(&w->event_of, key);
 	struct region_summary *region;
 	struct event_entry *e;
 
@@ -197,10 +199,12 @@ uint32_t thread_writer_entry(struct thread_writer *w, uint32_t record, uint32_t 
 	*e = (struct event_entry){
 		.record = record,
 		.ref = ref,
+		.size = size,
 		.region = PALLAS_NONE,
 		.kind = spec ? spec->kind : PALLAS_SINGLE,
 		.closes = spec ? spec->closes : 0,
 	};
+	memcpy(e->payload, payload, size);
 	if (record == PALLAS_ENTER && ref != PALLAS_NONE) {
 		region = ARRAY_ADD(w->regions, w->nregions);
 		if (!region) {
@@ -212,6 +216,23 @@ uint32_t thread_writer_entry(struct thread_writer *w, uint32_t record, uint32_t 
 	}
 	*at = (uint32_t)(e - w->events);
 	return *at;
+}
+
+uint32_t thread_writer_entry(struct thread_writer *w, uint32_t record, uint32_t ref)
+{
+	return find_entry(w, (struct hash_key){.a = record, .b = ref}, record, ref, &ref,
+			  ref == PALLAS_NONE ? 0 : sizeof(ref));
+}
+
+uint32_t thread_writer_record(struct thread_writer *w, uint32_t record, const void *payload,
+			      size_t size)
+{
+	struct hash_key key = hash_key_of(payload, size);
+
+	if (size > THREAD_PAYLOAD)
+		return PALLAS_NONE;
+	key.c = record; /* 0 in the keys of references */
+	return find_entry(w, key, record, PALLAS_NONE, payload, (uint8_t)size);
 }
 
 /* Bytes of attribute lists in memory, before they go to the scratch file. */
@@ -343,12 +364,12 @@ static int put_events(struct thread_writer *w, struct pallas_out *out)
 {
 	for (size_t i = 0; i < w->nevents; i++) {
 		const struct event_entry *e = &w->events[i];
-		uint8_t payload = e->ref == PALLAS_NONE ? 0 : sizeof(e->ref), size = 5 + payload;
+		uint8_t size = 5 + e->size;
 		int err;
 
 		pallas_out_u32(out, e->record);
 		pallas_out_put(out, &size, 1);
-		pallas_out_put(out, &e->ref, payload);
+		pallas_out_put(out, e->payload, e->size);
 		pallas_out_u64(out, e->spilled + e->attributes.size);
 		err = put_spills(w, out, &e->spills, 0);
 		if (err)
