@@ -9,8 +9,10 @@
  * contradictions beyond the bounds of the clocks, and the largest. A call counts as one of all
  * ranks only while all ranks of the job are there from MPI_Init on, call the same sequence of
  * synchronising collectives, and no rank leaves one before another rank of its own node, whose
- * clock is the same, enters it: else nothing is said. Invariant: memory follows the collectives
- * that some ranks have left and others not entered, at most OPEN_MOST. Specification: job.md 4.4.
+ * clock is the same, enters it: else nothing is said. If the trace has their communicators
+ * (--api mpi-messages), those of MPI_COMM_WORLD and its copies alone are compared. Invariant:
+ * memory follows the collectives that some ranks have left and others not entered, at most
+ * OPEN_MOST. Specification: job.md 4.4.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,6 +24,7 @@
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 #include "trace/catalog/catalog.h"
+#include "trace/messages/messages.h"
 
 #define OPEN_MOST (1u << 20) /* instances */
 #define NO_THREAD UINT32_MAX
@@ -65,6 +68,7 @@ void clock_check_metadata(struct emulator *emu, const struct json *meta)
 
 		emu->calls_dropped |= json_u64(json_get(at, "probe.sampled"), &sampled) && sampled;
 	}
+	emu->communicators |= messages_declare_collectives(meta);
 }
 
 /* Whether all ranks of one job are there, on several nodes. */
@@ -228,7 +232,7 @@ static void leave(struct emulator *emu, struct thread *th)
 int clock_check_step(struct emulator *emu, struct thread *th, const struct action *action)
 {
 	struct clock_check *c = emu->clock_check;
-	bool collective = catalog_synchronises(action->value), all = true;
+	bool collective = !emu->communicators && catalog_synchronises(action->value), all = true;
 	uint8_t *depth = &c->depth[th->index];
 	int err = 0;
 
@@ -244,6 +248,22 @@ int clock_check_step(struct emulator *emu, struct thread *th, const struct actio
 		leave(emu, th);
 	}
 	if (!all)
+		clock_check_fini(emu);
+	return err;
+}
+
+int clock_check_collective(void *arg, const struct collective_call *collective)
+{
+	struct emulator *emu = arg;
+	struct thread *th = emu->sys.thread_of_stream[collective->stream];
+	int err = 0;
+
+	if (!emu->clock_check || !th || th->process->shown_rank < 0 || !collective->world ||
+	    !collective_synchronises(collective->op))
+		return 0;
+	if (collective->over)
+		leave(emu, th);
+	else if (!enter(emu, th, (int32_t)collective->op, &err))
 		clock_check_fini(emu);
 	return err;
 }

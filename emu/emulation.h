@@ -110,7 +110,8 @@ struct emulator {
 	struct prv_time time;
 	struct breakdown *breakdowns[BREAKDOWNS_MAX];
 	size_t nbreakdowns;
-	struct arrows *arrows;		 /* NULL without --messages */
+	struct arrows *arrows;		 /* NULL: neither --messages nor `communicators` */
+	bool communicators;		 /* the trace has those of collectives */
 	struct critical *critical;	 /* NULL without --critical */
 	struct clock_check *clock_check; /* NULL: nothing to compare */
 	int64_t ranks_expected;		 /* by the metadata; 0: not known */
@@ -195,6 +196,10 @@ void clock_check_metadata(struct emulator *emu, const struct json *meta);
 int clock_check_prepare(struct emulator *emu) __attribute__((warn_unused_result));
 /* Takes an event of the model mpi, after its effect. Returns 0, or -ENOMEM after a message. */
 int clock_check_step(struct emulator *emu, struct thread *th, const struct action *action)
+	__attribute__((warn_unused_result));
+struct collective_call;
+/* The same of a call with its communicator: messages.h. `emu` is the emulator. */
+int clock_check_collective(void *emu, const struct collective_call *collective)
 	__attribute__((warn_unused_result));
 /* Warns of contradictions, after the last event. */
 void clock_check_report(const struct emulator *emu);

@@ -795,9 +795,9 @@ static void fini(struct emulator *emu)
 static int prepare(struct emulator *emu)
 {
 	static int (*const stages[])(struct emulator *) = {
-		load_trace,	build_system,	     open_out_dir,     open_outputs,
-		open_player,	choose_models,	     critical_prepare, message_arrows_prepare,
-		models_prepare, clock_check_prepare,
+		load_trace,	build_system,		open_out_dir,	  open_outputs,
+		open_player,	choose_models,		critical_prepare, clock_check_prepare,
+		models_prepare, message_arrows_prepare,
 	};
 
 	for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]); i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * message_arrows: the messages of MPI as communication records (--messages).
+ * message_arrows: the messages of MPI as communication records (--messages), and the collectives
+ * for clock_check.c.
  *
  *   sender     ──┌ MPI_Send ┐────────────      from the entry of the call that sends
  *   receiver   ──────────────┌ MPI_Recv ┐      to the return of the call that receives
@@ -49,7 +50,7 @@ int message_arrows_prepare(struct emulator *emu)
 	struct arrows *arrows;
 	int err;
 
-	if (!emu->opt->messages)
+	if (!emu->opt->messages && !(emu->clock_check && emu->communicators))
 		return 0;
 	arrows = emu->arrows = calloc(1, sizeof(*arrows));
 	if (!arrows)
@@ -58,6 +59,8 @@ int message_arrows_prepare(struct emulator *emu)
 	if (!err)
 		err = messages_init(&arrows->messages, &arrows->source);
 	arrows->messages.matched = write_arrow;
+	arrows->messages.only_collectives = !emu->opt->messages;
+	arrows->messages.collective = clock_check_collective;
 	arrows->messages.arg = emu;
 	return err;
 }
@@ -74,8 +77,10 @@ int message_arrows_step(struct emulator *emu, const struct event *ev)
 
 	corrected.clock = (uint64_t)emu->player.clock;
 	err = messages_step(&emu->arrows->messages, (uint32_t)emu->player.current, &corrected);
+	if (err)
+		return report(err);
 	/* the lines stay if the present event is refused */
-	return err ? report(err) : prv_begin(&emu->thread_prv);
+	return emu->opt->messages ? prv_begin(&emu->thread_prv) : 0;
 }
 
 int message_arrows_finish(struct emulator *emu)
@@ -85,7 +90,7 @@ int message_arrows_finish(struct emulator *emu)
 
 	if (err)
 		return report(err);
-	if (!arrows->messages.any)
+	if (!arrows->messages.any && emu->opt->messages)
 		log_warn("--messages: the trace has no point-to-point calls of MPI (ovni-bpf --api "
 			 "mpi-messages records them)");
 	if (arrows->unknown)

@@ -71,8 +71,8 @@ thread n 1 1 bpf.name="w" ovni.mark={"89":{"title":"Allowed_CPUs","chan_type":"s
 3100 OHr
 4000 OHe
 END
-# Messages of MPI; the directory of a job of two nodes.
-marks='{"56":{"title":"MPI\u0020messages","chan_type":"stack","labels":{"1":"MPI_Send\u0020of\u0020MPICH","2":"MPI_Irecv\u0020of\u0020MPICH","3":"MPI_Wait\u0020of\u0020MPICH","4":"MPI_Comm_dup\u0020of\u0020MPICH"}}'
+# Messages and collectives of MPI; the directory of a job of two nodes.
+marks='{"56":{"title":"MPI\u0020messages","chan_type":"stack","labels":{"1":"MPI_Send\u0020of\u0020MPICH","2":"MPI_Irecv\u0020of\u0020MPICH","3":"MPI_Wait\u0020of\u0020MPICH","4":"MPI_Comm_dup\u0020of\u0020MPICH","5":"MPI_Bcast\u0020of\u0020MPICH","6":"MPI_Barrier\u0020of\u0020MPICH"}}'
 for n in 60 61 62 63 64 65 66 67 68; do marks+=",\"$n\":{\"title\":\"v\",\"chan_type\":\"single\"}"; done
 call() { # CLOCK FUNCTION [TYPE VALUE]... -- [TYPE VALUE]...
 	local at=$1 function=$2
@@ -102,6 +102,8 @@ for rank in 0 1; do
 			call ${i}40 3 65 $i -- 66 -2147483648 67 $i
 		fi
 	done
+	call 6${rank}0 5 60 1 62 10 63 $((0x4c000405)) 64 $((0x84000000)) --
+	call 7${rank}0 6 64 $((0x44000000)) --
 	echo 900 OHe
 done | make trace.messages
 cp -R trace.messages trace.job

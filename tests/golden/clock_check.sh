@@ -3,12 +3,13 @@
 #
 # ovni-emu counts the collectives of all ranks that contradict the clocks: random jobs of several nodes, whose table of
 # offsets is wrong by known amounts, against a model: the number, the largest, its ranks, beyond the bounds of the table
-# or without one. Nothing is said where calls need not be of all ranks: other communicators, missing ranks, sampled calls.
+# or without one. Nothing is said where calls need not be of all ranks: other communicators, missing ranks, sampled calls;
+# with the communicators (--api mpi-messages) collectives of others are left out.
 # longer: more random jobs
 set -eu
 cd "$T"
 cat >model.py <<'PY'
-import os, random, re, subprocess, sys
+import json, os, random, re, subprocess, sys
 sys.path.insert(0, os.environ["S"] + "/tests/golden")
 import tools_make
 
@@ -17,9 +18,10 @@ KINDS = (("MCb", "MCB"), ("MAr", "MAR"), ("MAa", "MAA"))
 START = 5000 * 10**9
 
 
-def job(rnd, groups=False, others=True):
-    """Nodes with errors of their clocks and bounds; per rank its node, and enter and leave of each collective."""
-    nnodes = rnd.randrange(2, 5)
+def job(rnd, groups=False, nnodes=None):
+    """Nodes with errors of their clocks and bounds; per rank its node, and enter and leave of each collective.
+    groups: False, True (each is of two groups), or a function that chooses for each call."""
+    nnodes = nnodes or rnd.randrange(2, 5)
     nodes = [(rnd.randrange(-4000, 4000), rnd.randrange(3000)) for _ in range(nnodes)]
     ranks = [rnd.randrange(nnodes) for _ in range(rnd.randrange(nnodes, 9))]
     ranks[:nnodes] = range(nnodes)
@@ -27,18 +29,25 @@ def job(rnd, groups=False, others=True):
     for k in range(rnd.randrange(1, 12)):
         kind = rnd.choice(KINDS)
         enter = [r + rnd.randrange(1, 30000) for r in ready]
-        members = [[i for i in range(len(ranks)) if i % 2 == side] for side in (0, 1)] if groups else [range(len(ranks))]
+        split = groups(rnd) if callable(groups) else groups
+        members = [[i for i in range(len(ranks)) if i % 2 == side] for side in (0, 1)] if split else [range(len(ranks))]
         leave = [0] * len(ranks)
         for team in members:
             for i in team:
                 leave[i] = max(enter[j] for j in team) + rnd.randrange(1, 2000)
-        calls.append((kind, enter, leave))
+        calls.append((kind, enter, leave, split) if callable(groups) else (kind, enter, leave))
         ready = [r + 20 for r in leave]
     return nodes, ranks, calls
 
 
-def write(trace, nodes, ranks, calls, table, meta="", missing=()):
+MARKS = json.dumps({"56": {"title": "MPI messages", "chan_type": "stack", "labels": {
+    "1": "MPI_Barrier of MPICH", "2": "MPI_Allreduce of MPICH", "3": "MPI_Alltoall of MPICH"}},
+    "64": {"title": "MPI communicator", "chan_type": "single"}}, separators=(",", ":")).replace(" ", "\\u0020")
+
+
+def write(trace, nodes, ranks, calls, table, meta="", missing=(), communicators=False):
     lines = []
+    meta += " ovni.mark=" + MARKS if communicators else ""
     for i, node in enumerate(ranks):
         if i in missing:
             continue
@@ -47,10 +56,18 @@ def write(trace, nodes, ranks, calls, table, meta="", missing=()):
             node, 10 + i, 10 + i, i, len(ranks), meta))
         lines += ["%d OHx i32:-1 i32:-1 u64:0" % (START + off), "%d MUi" % (START + off + 10),
                   "%d MUI" % (START + off + 20)]
-        for (begin, end), enter, leave in calls:
+        for (begin, end), enter, leave, *split in calls:
+            # with --api mpi-messages, its communicator: MPI_COMM_WORLD, or another one
+            if communicators:
+                at, to = enter[i] + off, leave[i] + off
+                lines += ["%d OM= i64:%d i32:64" % (at, 0x84000001 if split[0] else 0x44000000),
+                          "%d OM[ i64:%d i32:56" % (at, KINDS.index((begin, end)) + 1)]
             # a function within it, which is no call of its own, and a message beside it
             lines += ["%d %s" % (enter[i] + off, begin), "%d MSs" % (enter[i] + off), "%d MSS" % (leave[i] + off),
-                      "%d %s" % (leave[i] + off, end), "%d MS[" % (leave[i] + off + 5), "%d MS]" % (leave[i] + off + 6)]
+                      "%d %s" % (leave[i] + off, end)]
+            if communicators:
+                lines.append("%d OM] i64:%d i32:56" % (to, KINDS.index((begin, end)) + 1))
+            lines += ["%d MS[" % (leave[i] + off + 5), "%d MS]" % (leave[i] + off + 6)]
         lines.append("%d OHe" % (calls[-1][2][i] + off + 100))
     subprocess.run(["rm", "-rf", trace])
     tools_make.main(trace, lines)
@@ -69,7 +86,7 @@ def run(trace, *options):
 def model(nodes, ranks, calls, table):
     """The number of contradictory collectives, and the largest gap, with its ranks."""
     count, worst = 0, (0, )
-    for _, enter, leave in calls:
+    for _, enter, leave, *_ in calls:
         out, first = min((leave[i] + nodes[ranks[i]][0], i) for i in range(len(ranks)))
         gaps = []
         for i, node in enumerate(ranks):
@@ -121,6 +138,31 @@ for one in range(seed, seed + 20):
     assert not run("t")[0], one
     silent += 1
 assert silent > 3
+
+# Some calls of each node alone, as of MPI_Comm_split_type: --api mpi cannot tell them from those of all ranks, and warns
+# of clocks that are right; with the communicators, those of all ranks alone count.
+wrong = right = 0
+for one in range(seed, seed + n):
+    rnd = random.Random(one)
+    nodes, _, calls = job(rnd, lambda r: r.random() < 0.6, 2)
+    ranks = [i % 2 for i in range(len(calls[0][1]))]
+    if not any(call[3] for call in calls):
+        continue
+    write("t", [(0, 0), (0, 0)], ranks, calls, True)
+    wrong += bool(run("t")[0])
+    write("t", [(0, 0), (0, 0)], ranks, calls, True, communicators=True)
+    assert not run("t")[0], one
+    write("t", nodes, ranks, calls, True, communicators=True)
+    lines, err = run("t")
+    count, worst = model(nodes, ranks, [call for call in calls if not call[3]], True)
+    assert bool(lines) == bool(count), (one, count, err)
+    if count:
+        right += 1
+        whole = sum(not call[3] for call in calls)
+        assert "contradict %d of %d collective" % (count, whole) in lines[0], (one, lines, count, whole)
+        assert "rank %d on n%d left one %.3f us before rank %d " % (worst[2], ranks[worst[2]], worst[1] / 1e3, worst[3]) in lines[0], lines
+print("%d false warnings without communicators, %d right ones with them" % (wrong, right))
+assert wrong > 3 and right > 3
 
 nodes, ranks = [(0, 0), (10**6, 0)], [0, 1]
 calls = [(KINDS[0], [START + 1000] * 2, [START + 1500] * 2)]

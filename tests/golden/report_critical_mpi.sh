@@ -15,6 +15,7 @@ B = os.environ["B"]
 WORLD, INT = 0x44000000, 0x4C000405
 LABELS = {1: "MPI_Send of MPICH", 2: "MPI_Recv of MPICH"}
 SEND, RECV = LABELS
+BARRIER = 3
 WAITS = ("late sender", "late receiver", "last in collective")
 
 
@@ -32,13 +33,17 @@ def received(clock, end, of, tag=1):
         [mark(clock, 56, RECV, "["), mark(end, 56, RECV, "]")]
 
 
-def write(name, events, nodes=2, nranks=None):
+def barrier(clock, end, comm):
+    return [mark(clock, 64, comm), mark(clock, 56, BARRIER, "["), "%d MCb" % clock, "%d MCB" % end, mark(end, 56, BARRIER, "]")]
+
+
+def write(name, events, nodes=2, nranks=None, labels=LABELS):
     text = []
     for rank, lines in enumerate(events):
         meta = {"ovni.require": {"ovni": "1.1.0", "bpf": "1.0.0", "mpi": "1.0.0"}, "bpf.name": "rank%d" % rank,
                 "ovni.rank": rank, "ovni.nranks": nranks or len(events),
                 "ovni.mark": {"56": {"title": "MPI messages", "chan_type": "stack",
-                                     "labels": {str(k): v for k, v in LABELS.items()}},
+                                     "labels": {str(k): v for k, v in labels.items()}},
                               **{str(k): {"title": "value %d" % k, "chan_type": "single"} for k in range(60, 65)}}}
         text.append("thread n%d %d %d %s" % (rank % nodes, 10 + rank, 10 + rank,
                                              " ".join("%s=%s" % (k, json.dumps(v, separators=(",", ":")).replace(" ", "\\u0020"))
@@ -90,6 +95,14 @@ def by_hand():
     got = report("receiver", 10)
     assert got == [(0, 1000, 1, "running", "", ""), (1000, 1100, 0, "running", "late receiver", "rank1"),
                    (1100, 2000, 0, "running", "", "")], got
+    # with communicators: ranks 0 and 1 meet in one of their own, which is not followed; all of them in the world
+    write("comms", [["0 OHx i32:0 i32:-1 u64:0", *barrier(100, 160, 7), *barrier(500, 620, WORLD), "900 OHe"],
+                    ["0 OHx i32:0 i32:-1 u64:0", *barrier(150, 170, 7), *barrier(300, 610, WORLD), "900 OHe"],
+                    ["0 OHx i32:1 i32:-1 u64:0", *barrier(600, 630, WORLD), "900 OHe"]], labels={**LABELS, BARRIER: "MPI_Barrier of MPICH"})
+    for tid, reached in ((10, 620), (11, 610)):
+        got = report("comms", tid)
+        assert got == [(0, 600, 2, "running", "", ""), (600, reached, tid - 10, "running", "last in collective", "rank2"),
+                       (reached, 900, tid - 10, "running", "", "")], got
     # with a rank that is not there, or another sequence, the barrier is not followed: rank 2 sleeps
     for name, change in (("absent", {"nranks": 4}), ("other", {}), ("early", {})):
         events = [list(x) for x in hand]

@@ -42,7 +42,10 @@ struct mpi_edges_own {
 	uint32_t room;
 	uint64_t first;
 	int64_t clock_bound;
+	int64_t clock; /* of the present event */
 };
+
+static int take_collective(void *arg, const struct collective_call *c);
 
 static int add_edge(struct mpi_edges *e, uint32_t stream, const struct mpi_edge *edge)
 {
@@ -132,6 +135,7 @@ int mpi_edges_init(struct mpi_edges *e, const struct source *source)
 	if (err)
 		return err;
 	own->messages.matched = take_message;
+	own->messages.collective = take_collective;
 	own->messages.arg = e;
 	own->source = source;
 	own->rank_of = calloc(n + 1, sizeof(*own->rank_of));
@@ -247,17 +251,26 @@ static int leave(struct mpi_edges *e, uint32_t stream, int64_t clock)
 	return add_edge(e, stream, &edge);
 }
 
-int mpi_edges_step(struct mpi_edges *e, uint32_t stream, const struct event *ev)
+/* A collective whose communicator is known: those of all ranks count. */
+static int take_collective(void *arg, const struct collective_call *c)
+{
+	struct mpi_edges *e = arg;
+	const struct mpi_edges_own *own = e->own;
+
+	e->any = true;
+	if (!e->whole || own->rank_of[c->stream] == NONE || !c->world ||
+	    !collective_synchronises(c->op))
+		return 0;
+	return c->over ? leave(e, c->stream, own->clock)
+		       : enter(e, c->stream, (int)c->op, own->clock);
+}
+
+/* A call of the model mpi, which does not say its communicator. */
+static int take_call(struct mpi_edges *e, uint32_t stream, const struct event *ev)
 {
 	struct mpi_edges_own *own = e->own;
-	const struct catalog_event *event;
-	int err = messages_step(&own->messages, stream, ev);
+	const struct catalog_event *event = catalog_find(event_mcv(ev), NULL);
 
-	e->any |= own->messages.any;
-	if (err || ev->model != 'M')
-		return err;
-	e->any = true;
-	event = catalog_find(event_mcv(ev), NULL);
 	if (!e->whole || own->rank_of[stream] == NONE || !event)
 		return 0;
 	/* only the outermost call counts */
@@ -268,6 +281,19 @@ int mpi_edges_step(struct mpi_edges *e, uint32_t stream, const struct event *ev)
 	    catalog_synchronises(event->value))
 		return leave(e, stream, (int64_t)ev->clock);
 	return 0;
+}
+
+int mpi_edges_step(struct mpi_edges *e, uint32_t stream, const struct event *ev)
+{
+	struct mpi_edges_own *own = e->own;
+	int err;
+
+	own->clock = (int64_t)ev->clock;
+	err = messages_step(&own->messages, stream, ev);
+	e->any |= own->messages.any || ev->model == 'M';
+	if (err || ev->model != 'M' || own->messages.collectives)
+		return err;
+	return take_call(e, stream, ev);
 }
 
 static int by_end(const void *pa, const void *pb)
