@@ -154,8 +154,6 @@ int emu_refuse_channel(struct emulator *emu, enum channel_result result, const s
 /* ---- a part of the trace (--looms, --ranks, --from, --to), from part.c ---- */
 
 bool part_asked(const struct emu_options *opt);
-/* The first item of a list of ranks that is neither "7" nor "0-3", or NULL. */
-const char *part_wrong_rank(const char *ranks);
 /* If a part is asked for: chooses the streams, and sets first_clock to that of the whole trace.
  * Returns 0, or -errno after a message; part_fini() frees it. */
 int part_choose(struct emulator *emu) __attribute__((warn_unused_result));

@@ -42,15 +42,6 @@ static bool is_plain(const void *settings)
 #define PART	   .holds = is_plain, .rule = "excludes --compat, --critical and --messages"
 #define TO(member) offsetof(struct settings, member)
 
-static int add_ranks(const struct cli_option *option, const char *text, void *to)
-{
-	const char *wrong = part_wrong_rank(text);
-
-	if (wrong)
-		return cli_refuse(option, text, "a list of ranks is as in 0-3,7");
-	return cli_text(option, text, to);
-}
-
 /* A time since the first event; a '+' before it is as in other tools. */
 static int add_time(const struct cli_option *option, const char *text, struct emu_options *emu,
 		    bool from)
@@ -102,7 +93,7 @@ static const struct cli_option options[] = {
 	 "--critical: replace sleeps on locks with the paths of the owners", .holds = has_critical,
 	 .rule = "needs --critical"},
 	{"looms", 0, "LIST", cli_text, TO(emu.looms), "only these looms, as in n1,n2", PART},
-	{"ranks", 0, "LIST", add_ranks, TO(emu.ranks), "only these ranks of MPI, as in 0-3,7",
+	{"ranks", 0, "LIST", cli_ranks, TO(emu.ranks), "only these ranks of MPI, as in 0-3,7",
 	 PART},
 	{"from", 0, "TIME", add_from, TO(emu), "only from TIME after the first event on", PART,
 	 .max = INT64_MAX},

@@ -22,6 +22,7 @@
 #include "emu/breakdown.h"
 #include "emu/emulation.h"
 #include "trace/base/array.h"
+#include "trace/base/cli.h"
 #include "trace/base/hash.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
@@ -55,72 +56,6 @@ struct part {
 bool part_asked(const struct emu_options *opt)
 {
 	return opt->looms || opt->ranks || opt->from || opt->to;
-}
-
-/* ---- lists of the options ---- */
-
-/* The next item of a list "a,b" from *at on, and its length; false at the end. */
-static bool next_item(const char **at, const char **item, size_t *size)
-{
-	if (!*at || !**at)
-		return false;
-	*item = *at;
-	*size = strcspn(*at, ",");
-	*at += *size + ((*at)[*size] == ',');
-	return true;
-}
-
-/* "7" or "0-3". False: neither. */
-static bool read_range(const char *item, size_t size, uint64_t *low, uint64_t *high)
-{
-	char text[32], *end;
-
-	if (size >= sizeof(text) || item[0] < '0' || item[0] > '9')
-		return false;
-	memcpy(text, item, size);
-	text[size] = '\0';
-	*low = *high = strtoull(text, &end, 10);
-	if (*end == '-' && end[1] >= '0' && end[1] <= '9')
-		*high = strtoull(end + 1, &end, 10);
-	return !*end && *low <= *high && *high < INT32_MAX;
-}
-
-const char *part_wrong_rank(const char *ranks)
-{
-	const char *item;
-	uint64_t low, high;
-	size_t size;
-
-	if (!*ranks)
-		return "";
-	while (next_item(&ranks, &item, &size))
-		if (!read_range(item, size, &low, &high))
-			return item;
-	return NULL;
-}
-
-static bool has_loom(const char *looms, const char *name)
-{
-	const char *item;
-	size_t size;
-
-	while (next_item(&looms, &item, &size))
-		if (strlen(name) == size && !memcmp(item, name, size))
-			return true;
-	return false;
-}
-
-static bool has_rank(const char *ranks, int64_t rank)
-{
-	const char *item;
-	uint64_t low, high;
-	size_t size;
-
-	while (next_item(&ranks, &item, &size))
-		if (read_range(item, size, &low, &high) && rank >= (int64_t)low &&
-		    rank <= (int64_t)high)
-			return true;
-	return false;
 }
 
 /* ---- the streams ---- */
@@ -193,12 +128,12 @@ static int check_list(const struct emulator *emu, const char *option, const char
 	const char *item;
 	size_t size;
 
-	while (next_item(&list, &item, &size)) {
+	while (cli_next_item(&list, &item, &size)) {
 		uint64_t low = 0, high = 0;
 		bool found = false;
 
 		if (ranks)
-			(void)read_range(item, size, &low, &high);
+			(void)cli_read_range(item, size, &low, &high);
 		for (size_t i = 0; !found && i < emu->nstreams; i++) {
 			const struct stream_facts *f = &emu->part->facts[i];
 
@@ -267,9 +202,10 @@ static void choose(struct emulator *emu, struct clock_table *table, size_t i)
 	const struct emu_options *opt = emu->opt;
 	const struct stream_facts *f = &emu->part->facts[i];
 
-	if ((opt->looms && !has_loom(opt->looms, f->loom)) ||
-	    (opt->ranks && !has_rank(opt->ranks, f->rank))) {
-		emu->fate[i] = opt->looms && !has_loom(opt->looms, f->loom) ? FATE_OUT : FATE_CPUS;
+	if ((opt->looms && !cli_list_has(opt->looms, f->loom)) ||
+	    (opt->ranks && !cli_ranks_have(opt->ranks, f->rank))) {
+		emu->fate[i] =
+			opt->looms && !cli_list_has(opt->looms, f->loom) ? FATE_OUT : FATE_CPUS;
 	} else if (opt->to && time_of(emu, table, i, f->first, 0) > opt->until) {
 		emu->fate[i] = FATE_LATER;
 		emu->part->goes_on = true;

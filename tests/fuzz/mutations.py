@@ -45,6 +45,7 @@ export --chrome -o OUT IN; export --chrome --from +10ns -o OUT IN
 report flame IN; report flame --svg IN; report flame --html IN; report critical IN; report locks IN; report critical --sum --json IN
 report efficiency IN; report efficiency --window recording --phase collectives --json IN; report efficiency --every 1ms --window recording IN
 report messages IN; report messages --from +10ns --json IN; emu -q --messages -o OUT IN; report messages --csv IN
+report latency --ranks 0,2-5 IN; report why --loom n0 --csv IN
 report perf IN; report io IN; report io --by process --json IN; report perf --functions --json IN; report stacks IN; report flame --stacks --svg IN; report stacks --html --from +10ns IN
 top IN; top --by cpu IN; top --by thread --json IN; info -t IN; info --json IN
 convert -o OUT IN; convert -d -m -o OUT IN; pallas export IN OUT; pallas export --calls --level none IN OUT

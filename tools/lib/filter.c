@@ -227,6 +227,7 @@ static void warn_of_none(struct filter *f, const struct source *source)
 	} given[] = {{"--tid", f->ntids},
 		     {"--pid", f->npids},
 		     {"--comm", f->ncomms},
+		     {"--ranks", f->ranks != NULL},
 		     {"--loom", f->nlooms}};
 	char options[64] = "";
 
@@ -254,15 +255,30 @@ void filter_check_part(const struct filter *f, const struct source *source, int6
 		 source->trace.path, (double)clock_distance(first, last) / 1e9);
 }
 
-int filter_start(struct filter *f, const struct source *source, bool *active)
+/* One stream of a process has its rank; those of a process follow each other. */
+static void choose_ranks(struct filter *f, const struct source *source)
+{
+	const struct owner *owners = source->owners;
+
+	for (size_t i = 0, end; i < source->trace.nstreams; i = end) {
+		int64_t rank = -1;
+
+		for (end = i; end < source->trace.nstreams && owners[end].pid == owners[i].pid &&
+			      !strcmp(owners[end].loom, owners[i].loom);
+		     end++)
+			if (owners[end].known_rank > rank)
+				rank = owners[end].known_rank;
+		for (size_t k = i; k < end; k++)
+			f->streams[k] &= cli_ranks_have(f->ranks, rank);
+	}
+}
+
+int filter_choose(struct filter *f, const struct source *source)
 {
 	size_t n = source->trace.nstreams;
-	int64_t start = 0;
-	int err;
 
 	f->streams = calloc(n + 1, sizeof(*f->streams));
-	f->seen = calloc(1, sizeof(*f->seen));
-	if (!f->streams || !f->seen)
+	if (!f->streams)
 		return log_no_memory("while filtering %zu streams", n);
 	for (size_t i = 0; i < n; i++) {
 		const struct owner *owner = &source->owners[i];
@@ -270,6 +286,21 @@ int filter_start(struct filter *f, const struct source *source, bool *active)
 		f->streams[i] = filter_ids(f, owner->pid, owner->tid) &&
 				among_looms(f, owner->loom) && filter_name(f, owner->name);
 	}
+	if (f->ranks)
+		choose_ranks(f, source);
+	return 0;
+}
+
+int filter_start(struct filter *f, const struct source *source, bool *active)
+{
+	int64_t start = 0;
+	int err = f->streams ? 0 : filter_choose(f, source);
+
+	if (err)
+		return err;
+	f->seen = calloc(1, sizeof(*f->seen));
+	if (!f->seen)
+		return log_no_memory("while filtering %zu streams", source->trace.nstreams);
 	warn_of_none(f, source);
 	if (f->from.relative || f->to.relative)
 		(void)source_start(source, &start); /* without events nothing is compared */
@@ -285,8 +316,8 @@ int filter_start(struct filter *f, const struct source *source, bool *active)
 		log_error("%s: --from is later than --to", source->trace.path);
 		return -EINVAL;
 	}
-	*active = f->npatterns || f->nlooms || f->ncomms || f->ntids || f->npids || f->from.given ||
-		  f->to.given;
+	*active = f->npatterns || f->nlooms || f->ncomms || f->ntids || f->npids || f->ranks ||
+		  f->from.given || f->to.given;
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * filter: a selection of events by code, thread, process, loom and time.
+ * filter: a selection of events by code, thread, process, rank, loom and time.
  *
  * In: options of the command line, then events; out: whether an event is selected. Options of one
  * kind are alternatives; options of different kinds must all hold.
@@ -24,6 +24,7 @@ struct filter {
 	const char **looms;
 	int64_t *tids, *pids;
 	const char **comms; /* globs of thread names */
+	const char *ranks;  /* of MPI: a list of cli_ranks(); NULL: all */
 	size_t npatterns, nlooms, ntids, npids, ncomms;
 	struct moment from, to;
 
@@ -48,8 +49,11 @@ int filter_add_pid(const struct cli_option *option, const char *text, void *to);
 int filter_add_loom(const struct cli_option *option, const char *text, void *to);
 int filter_add_comm(const struct cli_option *option, const char *text, void *to);
 
-/* Selects the streams, and warns if there are none; *active: the filter excludes something. Returns
- * 0 or -errno after one message, as for a part that ends before it begins. */
+/* Selects the streams of a source that has its owners. Returns 0, or -ENOMEM after one message. */
+int filter_choose(struct filter *filter, const struct source *source)
+	__attribute__((warn_unused_result));
+/* The same, if that was not called, and warns if there are none; *active: the filter excludes
+ * something. Returns 0 or -errno after one message, as for a part that ends before it begins. */
 int filter_start(struct filter *filter, const struct source *source, bool *active)
 	__attribute__((warn_unused_result));
 /* Warns if the part of the trace has none of its events, which are from `first` to `last`. */

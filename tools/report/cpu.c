@@ -237,6 +237,7 @@ const struct report_kind report_cpu = {
 	.columns = columns,
 	.ncolumns = sizeof(columns) / sizeof(columns[0]),
 	.names = true,
+	.all_looms = true,
 	.more = sizeof(struct cpu_times),
 	.init = init,
 	.listener = {.span = span, .event = event},

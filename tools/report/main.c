@@ -16,6 +16,7 @@
 
 #include "tools/report/reports.h"
 #include "trace/base/cli.h"
+#include "trace/base/hash.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 #include "trace/base/units.h"
@@ -322,6 +323,8 @@ static const struct cli_option cli_options[] = {
 		 "--functions) take threads together, and only latency those of a priority"},
 	{"loom", 0, "LOOM", filter_add_loom, TO(filter), "only this loom", .holds = selects_loom,
 	 .rule = "the report is of all looms"},
+	{"ranks", 0, "LIST", cli_ranks, TO(filter.ranks), "only these ranks of MPI, as in 0-3,7",
+	 .holds = selects_loom, .rule = "the report is of all ranks"},
 	{"from", 0, "TIME", moment_option, TO(filter.from),
 	 "only from this clock on, in ns; "
 	 "+TIME counts from the first event and takes ns, us, ms, s; "
@@ -488,6 +491,34 @@ static int refuse_statistics(const struct report_kind *kind, const char *path)
 	return -EINVAL;
 }
 
+/* The streams of looms of which the filter selects a thread: looms share no thread and no CPU. */
+static int choose_looms(void *arg, const struct source *source, bool *wanted)
+{
+	struct report *report = arg;
+	const struct owner *owners = source->owners;
+	size_t n = source->trace.nstreams;
+	bool all = report->kind->all_looms;
+	struct hash looms = {0};
+	int err = filter_choose(report->filter, source);
+
+	for (size_t i = 0; i < n && !err; i++) {
+		uint32_t *at = hash_at(&looms, hash_key_of(owners[i].loom, strlen(owners[i].loom)));
+
+		if (!at)
+			err = log_no_memory("for the looms of %s", source->trace.path);
+		else if (*at == HASH_NONE)
+			*at = report->filter->streams[i];
+		else
+			*at |= report->filter->streams[i];
+		all |= owners[i].accelerator; /* its runs have the clocks of calls of the host */
+	}
+	for (size_t i = 0; i < n && !err; i++)
+		wanted[i] = all ||
+			    hash_get(&looms, hash_key_of(owners[i].loom, strlen(owners[i].loom)));
+	hash_free(&looms);
+	return err;
+}
+
 static int run(struct report *report, const struct options *options, struct source *source)
 {
 	bool active;
@@ -502,7 +533,7 @@ static int run(struct report *report, const struct options *options, struct sour
 	err = refuse_statistics(report->kind, options->path);
 	if (err)
 		return err;
-	err = source_open(source, options->path);
+	err = source_open_part(source, options->path, choose_looms, report);
 	if (!err)
 		err = source_correct_clocks(source);
 	if (err)

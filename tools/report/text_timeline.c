@@ -619,5 +619,6 @@ out:
 
 const struct report_kind report_timeline = {
 	.name = "timeline",
+	.all_looms = true,
 	.print = print,
 };

@@ -515,3 +515,68 @@ int cli_choice(const struct cli_option *option, const char *text, void *to)
 	}
 	return cli_refuse(option, text, "choose %s", list);
 }
+
+/* ---- lists ---- */
+
+bool cli_next_item(const char **at, const char **item, size_t *size)
+{
+	if (!*at || !**at)
+		return false;
+	*item = *at;
+	*size = strcspn(*at, ",");
+	*at += *size + ((*at)[*size] == ',');
+	return true;
+}
+
+bool cli_read_range(const char *item, size_t size, uint64_t *low, uint64_t *high)
+{
+	char text[32], *end;
+
+	if (size >= sizeof(text) || item[0] < '0' || item[0] > '9')
+		return false;
+	memcpy(text, item, size);
+	text[size] = '\0';
+	*low = *high = strtoull(text, &end, 10);
+	if (*end == '-' && end[1] >= '0' && end[1] <= '9')
+		*high = strtoull(end + 1, &end, 10);
+	return !*end && *low <= *high && *high < INT32_MAX;
+}
+
+bool cli_list_has(const char *list, const char *name)
+{
+	const char *item;
+	size_t size;
+
+	while (cli_next_item(&list, &item, &size))
+		if (strlen(name) == size && !memcmp(item, name, size))
+			return true;
+	return false;
+}
+
+bool cli_ranks_have(const char *list, int64_t rank)
+{
+	const char *item;
+	uint64_t low, high;
+	size_t size;
+
+	while (cli_next_item(&list, &item, &size))
+		if (cli_read_range(item, size, &low, &high) && rank >= (int64_t)low &&
+		    rank <= (int64_t)high)
+			return true;
+	return false;
+}
+
+int cli_ranks(const struct cli_option *option, const char *text, void *to)
+{
+	const char *list = text, *item;
+	uint64_t low, high;
+	bool right = *text;
+	size_t size;
+
+	while (right && cli_next_item(&list, &item, &size))
+		right = cli_read_range(item, size, &low, &high);
+	if (!right)
+		return cli_refuse(option, text, "a list of ranks is as in 0-3,7");
+	*(const char **)to = text;
+	return 0;
+}

@@ -92,5 +92,15 @@ int cli_size(const struct cli_option *option, const char *text, void *to);   /* 
 int cli_time(const struct cli_option *option, const char *text, void *to);   /* uint64_t: ns */
 int cli_number(const struct cli_option *option, const char *text, void *to); /* uint64_t */
 int cli_choice(const struct cli_option *option, const char *text, void *to); /* enum: index */
+int cli_ranks(const struct cli_option *option, const char *text, void *to);  /* const char * */
+
+/* ---- lists: of names "n1,n2", of ranks "0-3,7" (cli_ranks()) ---- */
+
+/* The next item of a list from *at on, and its length; false at the end. */
+bool cli_next_item(const char **at, const char **item, size_t *size);
+/* The ends of the item "7" or "0-3"; false: it is neither. */
+bool cli_read_range(const char *item, size_t size, uint64_t *low, uint64_t *high);
+bool cli_list_has(const char *list, const char *name);
+bool cli_ranks_have(const char *list, int64_t rank);
 
 #endif

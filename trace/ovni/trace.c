@@ -546,18 +546,56 @@ void owner_fini(struct owner *owner)
 static int open_stream(struct source *source, size_t i, const struct json *meta)
 {
 	const char *path = source->trace.streams[i];
-	int err = owner_init(&source->owners[i], meta);
+	int err = stream_open(&source->streams[i], source->trace.fd, path);
 
-	if (err < 0)
-		return log_no_memory("while reading %s", source->trace.path);
-	err = stream_open(&source->streams[i], source->trace.fd, path);
 	if (!err)
 		whole_take(&source->whole, source->trace.fd, path, meta, &source->streams[i],
 			   false);
 	return err;
 }
 
-int source_open(struct source *source, const char *path)
+static int add_owner(struct source *source, size_t i, const struct json *meta)
+{
+	struct stream_span *span = source->spans ? &source->spans[i] : NULL;
+	uint64_t first, last;
+
+	if (owner_init(&source->owners[i], meta) < 0)
+		return log_no_memory("while reading %s", source->trace.path);
+	if (!span)
+		return open_stream(source, i, meta);
+	span->closed = json_u64(json_get(meta, "bpf.first"), &first) && first <= INT64_MAX &&
+		       json_u64(json_get(meta, "bpf.last"), &last) && last <= INT64_MAX;
+	if (span->closed)
+		*span = (struct stream_span){true, (int64_t)first, (int64_t)last};
+	return 0;
+}
+
+/* Opens the streams that are wanted. */
+static int open_part(struct source *source, source_choose_fn choose, void *arg)
+{
+	size_t n = source->trace.nstreams;
+	bool *wanted = calloc(n + 1, sizeof(*wanted));
+	int err = wanted ? choose(arg, source, wanted)
+			 : log_no_memory("for the %zu streams of %s", n, source->trace.path);
+
+	for (size_t i = 0; i < n && !err; i++) {
+		struct json *meta = trace_metadata(&source->trace, i);
+
+		source->spans[i].closed &= !wanted[i];
+		if (!meta)
+			err = -EINVAL;
+		else if (source->spans[i].closed)
+			whole_take(&source->whole, source->trace.fd, source->trace.streams[i], meta,
+				   NULL, false);
+		else
+			err = open_stream(source, i, meta);
+		json_free(meta);
+	}
+	free(wanted);
+	return err;
+}
+
+int source_open_part(struct source *source, const char *path, source_choose_fn choose, void *arg)
 {
 	struct trace_text *texts;
 	size_t n, bytes = 0;
@@ -575,7 +613,8 @@ int source_open(struct source *source, const char *path)
 	}
 	source->streams = streams_new(n);
 	source->owners = calloc(n + 1, sizeof(*source->owners));
-	if (!source->streams || !source->owners)
+	source->spans = choose ? calloc(n + 1, sizeof(*source->spans)) : NULL;
+	if (!source->streams || !source->owners || (choose && !source->spans))
 		return log_no_memory("for the %zu streams of %s", n, path);
 	/* several programs and their analyses read the metadata again: each file costs three opens
 	 */
@@ -593,12 +632,17 @@ int source_open(struct source *source, const char *path)
 		}
 		if (!meta)
 			return -EINVAL;
-		err = open_stream(source, i, meta);
+		err = add_owner(source, i, meta);
 		json_free(meta);
 		if (err < 0)
 			return err;
 	}
-	return 0;
+	return choose ? open_part(source, choose, arg) : 0;
+}
+
+int source_open(struct source *source, const char *path)
+{
+	return source_open_part(source, path, NULL, NULL);
 }
 
 /* The number of machines: streams are sorted, so those of a loom follow each other. */
@@ -659,27 +703,50 @@ void source_close(struct source *source)
 		owner_fini(&source->owners[i]);
 	streams_free(source->streams, source->trace.nstreams);
 	free(source->owners);
+	free(source->spans);
 	trace_close(&source->trace);
 	memset(source, 0, sizeof(*source));
 	source->trace.fd = -1;
 }
 
+void source_extend(const struct source *source, int64_t *first, int64_t *last)
+{
+	for (size_t i = 0; source->spans && i < source->trace.nstreams; i++) {
+		const struct stream_span *span = &source->spans[i];
+		int64_t from, to;
+
+		if (!span->closed)
+			continue;
+		from = trace_clock(&source->trace, i, span->first);
+		to = trace_clock(&source->trace, i, span->last);
+		*first = from < *first ? from : *first;
+		*last = to > *last ? to : *last;
+	}
+}
+
 bool source_start(const struct source *source, int64_t *clock)
 {
-	bool found = false;
+	int64_t first = INT64_MAX, last = INT64_MIN;
+	bool found;
 
+	source_extend(source, &first, &last);
+	found = last > INT64_MIN;
 	for (size_t i = 0; i < source->trace.nstreams; i++) {
 		struct stream *stream = &source->streams[i];
 
+		if (source->spans && source->spans[i].closed)
+			continue;
 		stream_rewind(stream);
 		if (stream_step(stream) > 0) {
-			int64_t first = trace_clock(&source->trace, i, stream->ev.clock);
+			int64_t start = trace_clock(&source->trace, i, stream->ev.clock);
 
-			if (!found || first < *clock)
-				*clock = first;
+			if (!found || start < first)
+				first = start;
 			found = true;
 		}
 		stream_rewind(stream);
 	}
+	if (found)
+		*clock = first;
 	return found;
 }

@@ -122,9 +122,16 @@ struct owner {
 
 struct source {
 	struct trace trace;
-	struct stream *streams; /* trace.nstreams, open */
-	struct owner *owners;	/* of each stream */
-	struct whole whole;	/* whether it is whole, by its metadata */
+	struct stream *streams;	   /* trace.nstreams, open */
+	struct owner *owners;	   /* of each stream */
+	struct whole whole;	   /* whether it is whole, by its metadata */
+	struct stream_span *spans; /* of each stream; NULL: all are open */
+};
+
+/* A stream of a part of a trace. */
+struct stream_span {
+	bool closed;	     /* its events are not read: it reads as one without events */
+	int64_t first, last; /* clocks of its events, by its metadata */
 };
 
 /*
@@ -134,6 +141,15 @@ struct source {
 int source_open(struct source *source, const char *path) __attribute__((warn_unused_result));
 void source_close(struct source *source);
 
+/* Stores in `wanted`, of each stream, whether its events are needed. `source` has the owners, and
+ * no open stream. Returns 0, or -errno after one message. */
+typedef int (*source_choose_fn)(void *arg, const struct source *source, bool *wanted);
+
+/* The same, but opens only the streams that `choose` wants, and those whose metadata do not have
+ * the clocks of their first and last event. NULL: all. */
+int source_open_part(struct source *source, const char *path, source_choose_fn choose, void *arg)
+	__attribute__((warn_unused_result));
+
 /*
  * Reads the table of clock offsets of the trace, if it has one, so that a walk of its intervals,
  * the clocks of its owners, source_start() and trace_clock() have corrected clocks. The streams
@@ -141,7 +157,11 @@ void source_close(struct source *source);
  */
 int source_correct_clocks(struct source *source) __attribute__((warn_unused_result));
 
-/* Stores the lowest clock of all events in *clock, ns. Returns false if there is no event. */
+/* Extends the clocks from *first to *last to those of all streams that are not open. */
+void source_extend(const struct source *source, int64_t *first, int64_t *last);
+
+/* Stores the lowest clock of all events in *clock, ns, also of those in streams that are not open.
+ * Returns false if there is no event. */
 bool source_start(const struct source *source, int64_t *clock);
 
 /* True if a loom of this name (NULL: none) is a part of a Loom run, not a machine (loom.md 9.1). */

@@ -363,13 +363,22 @@ int intervals_walk(struct intervals *intervals, const struct source *source,
 		struct event *ev = &source->streams[player.current].ev;
 
 		prefetch(&walk, &player);
-		if (!intervals->any)
+		if (!intervals->any) {
+			int64_t last = player.clock;
+
 			intervals->first = player.clock;
+			source_extend(source, &intervals->first, &last);
+		}
 		intervals->any = true;
 		intervals->last = ev->clock = player.clock;
 		err = take(&walk, player.current, ev);
 		if (err)
 			goto out;
+	}
+	if (intervals->any) {
+		int64_t first = intervals->first;
+
+		source_extend(source, &first, &intervals->last);
 	}
 	err = cut_open(&walk); /* of a damaged trace, too */
 	if (!err)

@@ -141,6 +141,7 @@ const struct report_kind report_messages = {
 	.columns = columns,
 	.ncolumns = NCOLUMNS,
 	.order = "receiver_waited",
+	.all_looms = true,
 	.more = sizeof(struct messages),
 	.init = init,
 	.listener = {.event = event},
