@@ -19,8 +19,9 @@ function bytesOf(text) {
 	return bytes;
 }
 
-async function inflate(bytes) {
-	const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
+/* The bytes of a data element. */
+async function inflate(text) {
+	const stream = new Blob([bytesOf(text)]).stream().pipeThrough(new DecompressionStream('deflate'));
 	return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
@@ -82,9 +83,23 @@ function below(value, limit) {
 	return value;
 }
 
+/* A list of entries: a block adds all of its own, or none if it is damaged. */
+class List {
+	read(kind, bytes) {
+		const from = this.n;
+		try {
+			this[kind](bytes);
+		} catch (error) {
+			this.n = from;
+			throw error;
+		}
+	}
+}
+
 /* Runs, in the order of the file. */
-class Runs {
+class Runs extends List {
 	constructor(n, threads, actors, cpus, calls) {
+		super();
 		this.n = 0;
 		this.room = n;
 		this.limits = { threads, actors, cpus, calls };
@@ -98,24 +113,15 @@ class Runs {
 		this.waker = new Int32Array(n);
 		this.next = new Int32Array(n);
 		this.call = new Uint32Array(calls ? n : 0); /* of the sleep after it: its number + 1; 0: not known */
-		/* of each thread: its last two wakers, and the block in which they are valid */
+		/* of each thread: its last two wakers in the block */
 		this.lastWaker = new Int32Array(threads);
 		this.wakerBefore = new Int32Array(threads);
-		this.wakerBlock = new Uint32Array(threads);
-		this.block = 0;
 	}
-	read(bytes) {
-		const from = this.n;
-		try {
-			this.readBlock(columnsOf(bytes, 10));
-		} catch (error) {
-			this.n = from; /* all of a block or nothing */
-			throw error;
-		}
-	}
-	readBlock([head, kinds, codes, threads, wakers, nexts, gaps, durations, latencies, calls]) {
+	runs(bytes) {
+		const [head, kinds, codes, threads, wakers, nexts, gaps, durations, latencies, calls] = columnsOf(bytes, 10);
 		const recent = new Uint32Array(RECENT + 1);
-		this.block++;
+		this.lastWaker.fill(BY_UNKNOWN);
+		this.wakerBefore.fill(BY_UNKNOWN);
 		while (head.more()) {
 			const cpu = below(head.number(), this.limits.cpus), n = head.number();
 			let at = head.number(), nrecent = 0, waits = false;
@@ -131,11 +137,8 @@ class Runs {
 					thread = below(place - RECENT, this.limits.threads);
 					place = nrecent < RECENT ? nrecent++ : RECENT - 1;
 				}
-				if (place > 20)
-					recent.copyWithin(1, 0, place);
-				else
-					for (let p = place; p > 0; p--)
-						recent[p] = recent[p - 1];
+				for (; place > 0; place--)
+					recent[place] = recent[place - 1];
 				recent[0] = thread;
 				this.thread[i] = thread;
 				this.cpu[i] = cpu;
@@ -164,14 +167,9 @@ class Runs {
 			return below(wakers.number(), this.limits.actors);
 		if (wake < WAKE_LAST || wake > WAKE_ACTOR)
 			return BY_NONE;
-		const { lastWaker, wakerBefore, wakerBlock } = this;
-		if (wakerBlock[thread] !== this.block) {
-			wakerBlock[thread] = this.block;
-			lastWaker[thread] = wakerBefore[thread] = BY_UNKNOWN;
-		}
+		const { lastWaker, wakerBefore } = this, last = lastWaker[thread];
 		if (wake === WAKE_LAST)
-			return lastWaker[thread];
-		const last = lastWaker[thread];
+			return last;
 		lastWaker[thread] = wake === WAKE_BEFORE ? wakerBefore[thread] : below(wakers.number(), this.limits.actors);
 		wakerBefore[thread] = last;
 		return lastWaker[thread];
@@ -200,8 +198,9 @@ class Levels {
 }
 
 /* Entries with a thread, a begin and an end: stays, calls, points, gaps, details. */
-class Entries {
+class Entries extends List {
 	constructor(n, threads, limits) {
+		super();
 		this.n = 0;
 		this.room = n;
 		this.threads = threads;
@@ -212,15 +211,6 @@ class Entries {
 		this.what = new Int32Array(n); /* a use, a function, a type, a CPU, a kind of details */
 		this.more = new Float64Array(n); /* depth * 4 + inner * 2 + returned, a count, the call of a sleep + 1, or a detail */
 		this.values = []; /* of points */
-	}
-	read(kind, bytes) {
-		const from = this.n;
-		try {
-			this[kind](bytes);
-		} catch (error) {
-			this.n = from;
-			throw error;
-		}
 	}
 	add(thread, begin, end, what, more) {
 		const i = below(this.n, this.room);

@@ -9,6 +9,7 @@
 const BY_WEIGHT = [RUNNABLE, THROTTLED, RUNNING, UNKNOWN, REPAIRED, IO, BLOCKED, ASLEEP, STOPPED];
 const IS_THIN = CLASSES.map((_, state) => THIN.includes(state));
 const LEFT = 240, ROW = 18, LINE = 12, COUNT = 32, PIECE_MOST = 4, LABEL_LEAST = 30, LABELS_MOST = 600;
+const fontOf = (size) => size + 'px system-ui, "DejaVu Sans", sans-serif';
 
 class Painter {
 	constructor(model) {
@@ -22,15 +23,13 @@ class Painter {
 		this.setTheme(false);
 	}
 
+	/* The page has its theme already: colours that are no states are those of the style sheet. */
 	setTheme(dark) {
-		const list = dark ? COLOURS.dark : COLOURS.light;
-		this.colours = list;
-		this.pixels = list.map((colour) => pixel(colour));
-		this.paper = dark ? '#15181c' : '#ffffff';
-		this.ink = dark ? '#e6e9ed' : '#1b1f24';
-		this.dim = dark ? '#9aa4b0' : '#5f6873';
-		this.line = dark ? '#333a43' : '#d7dce2';
-		this.mark = dark ? '#6ab0ff' : '#0b63c5';
+		const style = getComputedStyle(document.documentElement);
+		this.colours = dark ? COLOURS.dark : COLOURS.light;
+		this.pixels = this.colours.map((colour) => pixel(colour));
+		for (const name of ['paper', 'ink', 'dim', 'line', 'mark'])
+			this[name] = style.getPropertyValue('--' + name).trim();
 		this.huePixels = this.hues.map((hue) => pixel(hue));
 		this.palePixels = this.hues.map((hue) => pixel(hue, this.paper));
 		this.hatches = { [UNKNOWN]: this.hatching(false), [REPAIRED]: this.hatching(true) };
@@ -56,44 +55,12 @@ class Painter {
 		this.total = new Float32Array(width);
 	}
 
-	/* Adds the part [x0, x1) of a state, in pixels, to the shares of the pixels. */
-	addShare(state, x0, x1) {
-		const { shares, width } = this, base = state * width;
-		if (x0 < 0)
-			x0 = 0;
-		if (x1 > width)
-			x1 = width;
-		if (!(x1 >= x0) || x0 >= width)
-			return;
-		let i = x0 | 0;
-		const last = x1 | 0;
-		if (i === last) {
-			shares[base + i] += Math.max(x1 - x0, 1e-12);
-			return;
-		}
-		shares[base + i] += i + 1 - x0;
-		for (i++; i < last; i++)
-			shares[base + i] += 1;
-		if (last < width && x1 > last)
-			shares[base + last] += x1 - last;
-	}
-
-	addOwner(thread, x0, x1) {
-		const { best, owner, total, width } = this;
-		if (x0 < 0)
-			x0 = 0;
-		if (x1 > width)
-			x1 = width;
-		if (!(x1 >= x0) || x0 >= width)
-			return;
-		for (let i = x0 | 0; i < width; i++) {
-			const share = Math.max(Math.min(x1, i + 1) - Math.max(x0, i), 1e-12);
-			total[i] += share;
-			if (share > best[i]) {
-				best[i] = share;
-				owner[i] = thread;
-			}
-			if (x1 <= i + 1)
+	/* Calls add(x, what, share) for the pixels of the part [x0, x1) of a row. */
+	eachPixel(what, x0, x1, add) {
+		const begin = Math.max(x0, 0), end = Math.min(x1, this.width);
+		for (let x = Math.floor(begin); x < this.width && begin <= end; x++) {
+			add(x, what, Math.max(Math.min(end, x + 1) - Math.max(begin, x), 1e-12));
+			if (end <= x + 1)
 				break;
 		}
 	}
@@ -129,11 +96,11 @@ class Painter {
 	paintThread(thread, t0, scale, words, at) {
 		const { model, width, shares } = this;
 		shares.fill(0);
-		this.parts(model.levels.of[0][thread], t0, scale, (from, to) => model.eachStay(thread, from, to, (use, begin, end) =>
-			this.addShare(model.classOf[use], (Math.max(begin, from) - t0) * scale, (Math.min(end, to) - t0) * scale)),
-		(x, use, share) => {
+		const add = (x, use, share) => {
 			shares[model.classOf[use] * width + x] += share;
-		});
+		};
+		this.parts(model.levels.of[0][thread], t0, scale, (from, to) => model.eachStay(thread, from, to, (use, begin, end) =>
+			this.eachPixel(use, (Math.max(begin, from) - t0) * scale, (Math.min(end, to) - t0) * scale, add)), add);
 		this.resolve(words, at);
 	}
 
@@ -184,15 +151,15 @@ class Painter {
 		const { model, width, best, total, owner } = this, { runs } = model;
 		best.fill(0);
 		total.fill(0);
-		this.parts(model.levels.of[1][cpu], t0, scale, (from, to) => model.eachRun(cpu, from, to, (i) =>
-			this.addOwner(runs.thread[i], (Math.max(runs.begin[i], from) - t0) * scale, (Math.min(runs.end[i], to) - t0) * scale)),
-		(x, thread, share) => {
+		const add = (x, thread, share) => {
 			total[x] += share;
 			if (share > best[x]) {
 				best[x] = share;
 				owner[x] = thread;
 			}
-		});
+		};
+		this.parts(model.levels.of[1][cpu], t0, scale, (from, to) => model.eachRun(cpu, from, to, (i) =>
+			this.eachPixel(runs.thread[i], (Math.max(runs.begin[i], from) - t0) * scale, (Math.min(runs.end[i], to) - t0) * scale, add)), add);
 		for (let x = 0, first = 0; x < width; x++) {
 			/* a name needs the full height */
 			if (!(total[x] >= 0.55) || x && owner[x] !== owner[x - 1])
@@ -239,8 +206,8 @@ class Painter {
 	}
 
 	paintLabels(context, labels, left) {
-		context.font = '11px system-ui, "DejaVu Sans", sans-serif';
-		context.textBaseline = 'middle';
+		context.save();
+		context.font = fontOf(11);
 		for (const [x0, x1, y, thread] of labels) {
 			const most = Math.floor((x1 - x0 - 6) / 6.5), name = shown(this.model.meta.threads[thread].name || '');
 			context.fillStyle = this.paper; /* between runs of one colour */
@@ -251,56 +218,46 @@ class Painter {
 			/* the end of a name has its number */
 			context.fillText(name.length > most && most > 5 && /\d$/.test(name) ? cut(name, most - 2) + name.slice(-2) : cut(name, most), left + x0 + 3, y + ROW / 2);
 		}
+		context.restore();
 	}
 
 	/* The calls of one depth of a thread, below its bar. */
 	paintCalls(context, line, t0, scale, left, y) {
-		const { model, width } = this, { calls, callLines } = model, t1 = t0 + width / scale;
+		const { model, width } = this, { calls, callLines } = model;
 		let free = -1;
-		context.font = '10px system-ui, "DejaVu Sans", sans-serif';
-		context.textBaseline = 'middle';
-		for (let at = Math.max(callLines.place(line, t0) - 1, callLines.first[line]); at < callLines.first[line + 1]; at++) {
-			const i = callLines.order[at];
-			if (calls.begin[i] >= t1)
-				break;
+		callLines.each(line, t0, t0 + width / scale, (i) => {
 			const x0 = Math.max((calls.begin[i] - t0) * scale, free, 0), x1 = Math.min((calls.end[i] - t0) * scale, width);
 			if (x1 <= x0 && x1 < free)
-				continue;
-			const name = shown(model.meta.functions[calls.what[i]].label), wide = Math.max(x1 - x0, 1);
-			const hue = hueOf(name);
-			context.fillStyle = hue;
-			context.fillRect(left + x0, y, wide > 3 ? wide - 1 : wide, LINE - 2);
+				return;
+			const name = shown(model.meta.functions[calls.what[i]].label);
+			this.paintBlock(context, left + x0, y, Math.max(x1 - x0, 1), hueOf(name), name);
 			free = x0 + 1;
-			const most = Math.floor((wide - 6) / 6);
-			if (most < 3)
-				continue;
-			context.fillStyle = inkOn(hue);
-			context.fillText(cut(name, most), left + x0 + 3, y + LINE / 2 - 1);
-		}
+		});
+	}
+
+	/* A block of a line, with a share of its height, and its text if that has room. */
+	paintBlock(context, x, y, width, hue, text, share = 1) {
+		const letters = Math.floor((width - 6) / 6), height = Math.max(share * (LINE - 2), 1);
+		context.fillStyle = hue;
+		context.fillRect(x, y + LINE - 2 - height, width > 3 ? width - 1 : width, height);
+		context.fillStyle = share < 0.8 ? this.ink : inkOn(hue);
+		if (letters >= 3)
+			context.fillText(cut(text, letters), x + 3, y + LINE / 2 - 1);
 	}
 
 	/* The values that a mark sets in a thread: blocks with their labels, and numbers as a line. */
 	paintValues(context, { line, least, most }, t0, scale, left, y) {
 		const { model, width } = this, { points, values } = model, t1 = t0 + width / scale, end = values.first[line + 1];
-		context.font = '10px system-ui, "DejaVu Sans", sans-serif';
-		context.textBaseline = 'middle';
 		for (let at = Math.max(values.place(line, t0) - 1, values.first[line]); at < end;) {
 			const i = values.order[at];
 			if (points.begin[i] >= t1)
 				break;
 			const x0 = Math.max((points.begin[i] - t0) * scale, 0), x1 = Math.min((model.valueEnd(line, at) - t0) * scale, width);
 			const label = model.labelOf(i), text = label === undefined ? String(points.values[i]) : shown(label);
-			const wide = Math.max(x1 - x0, 1), letters = Math.floor((wide - 6) / 6);
 			const share = label !== undefined ? 1 : most > least ? (Number(points.values[i]) - least) / (most - least) : most ? 1 : 0;
-			const height = Math.max(share * (LINE - 2), 1), hue = label === undefined ? this.dim : hueOf(text);
-			const none = label === 'none';
-			context.fillStyle = hue;
-			if (!none)
-				context.fillRect(left + x0, y + LINE - 2 - height, wide > 3 ? wide - 1 : wide, height);
-			if (letters >= 3 && (label !== undefined || text !== '0')) { /* of 0, the line is enough */
-				context.fillStyle = none || share < 0.8 ? this.ink : inkOn(hue);
-				context.fillText(cut(text, letters), left + x0 + 3, y + LINE / 2 - 1);
-			}
+			const hue = label === undefined ? this.dim : label === 'none' ? this.paper : hueOf(text);
+			/* of 0, the line is enough */
+			this.paintBlock(context, left + x0, y, Math.max(x1 - x0, 1), hue, label === undefined && text === '0' ? '' : text, share);
 			/* the last value of the next pixel, at least the next value */
 			at = Math.max(at + 1, values.place(line, t0 + (Math.floor(x0) + 1) / scale) - 1);
 		}
@@ -309,7 +266,6 @@ class Painter {
 	/* Threads that wait for a CPU: for each pixel the mean, as a filled line. */
 	paintCount(context, t0, scale, left, y, height) {
 		const { model, width } = this, { meta } = model, waits = model.waits(), means = new Float64Array(width);
-		const before = (list, t) => firstOf(list.length, (k) => list[k] < t);
 		for (let x = 0; x < width; x++) {
 			const from = t0 + x / scale, to = from + 1 / scale;
 			if (to <= 0 || from >= meta.end)
@@ -319,18 +275,10 @@ class Painter {
 				means[x] = ns[Math.max(0, Math.floor((from + to) / 2 / bucket))] / bucket || 0;
 				continue;
 			}
-			let b = before(waits.begins, from), e = before(waits.ends, from), at = from, total = 0;
-			for (;;) { /* steps inside the pixel */
-				const begin = b < waits.begins.length ? waits.begins[b] : Infinity, end = e < waits.ends.length ? waits.ends[e] : Infinity;
-				const next = Math.min(begin, end, to);
-				total += (b - e) * (next - at);
-				at = next;
-				if (next >= to)
-					break;
-				if (begin <= end)
-					b++;
-				else
-					e++;
+			let k = firstOf(waits.at.length, (i) => waits.at[i] < from), total = 0;
+			for (let at = from, next; at < to; at = next, k++) { /* steps inside the pixel */
+				next = k < waits.at.length ? Math.min(waits.at[k], to) : to;
+				total += (k ? waits.n[k - 1] : 0) * (next - at);
 			}
 			means[x] = total / (to - from);
 		}
@@ -371,8 +319,6 @@ class Painter {
 		while (step * scale < 90)
 			step *= step * 2 * scale >= 90 ? 2 : step * 5 * scale >= 90 ? 5 : 10;
 		step = Math.max(1, Math.round(step));
-		context.font = '11px system-ui, "DejaVu Sans", sans-serif';
-		context.textBaseline = 'middle';
 		const fixed = step < 1e6 ? Math.floor(Math.max(t0, 0) / (step < 1e3 ? 1e6 : 1e9)) * (step < 1e3 ? 1e6 : 1e9) : 0;
 		context.fillStyle = this.dim;
 		context.fillText(fixed ? duration(fixed) + ' +' : 'time', 8, height / 2);

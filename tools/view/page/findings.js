@@ -58,7 +58,7 @@ class Findings {
 		const cpus = list.map((cpu) => [cpu.cpu + (several ? ' of ' + cut(shown(cpu.loom)) : ''),
 			percent(cpu.used, cpu.window), percent(cpu.rest, cpu.window), percent(cpu.unknown, cpu.window),
 			...steal ? [cpu.steal === undefined ? '' : percent(cpu.steal, cpu.window)] : []]);
-		const threads = overview.threads.map((use) => [[model.nameOf(use.thread), () => this.view.chooseRow('t', use.thread)],
+		const threads = overview.threads.map((use) => [panel.thread(use.thread),
 			percent(use.run, use.life), percent(use.waited, use.life), String(use.runs)]);
 		const table = panel.table(['CPU', ...used, 'unknown', ...steal ? ['steal'] : []], cpus);
 		table.className = 'cpus';
@@ -78,7 +78,6 @@ class Findings {
 		this.items.forEach((item, k) => item.classList.toggle('chosen', k === i));
 		this.items[i].hidden = false;
 		this.items[i].scrollIntoView({ block: 'nearest' });
-		view.chooseRow(thread === undefined ? 'c' : 't', thread === undefined ? cpu : thread);
 		const margin = Math.max((end - begin) * (exact ? 0.5 : 0.02), 10);
 		view.show(begin - margin, end + margin);
 		let what;
@@ -89,8 +88,7 @@ class Findings {
 					what = { kind: 'stay', thread, use, begin: from, end: to };
 			});
 		view.choose(what);
-		if (!what)
-			view.chooseRow(thread === undefined ? 'c' : 't', thread === undefined ? cpu : thread);
+		view.chooseRow(thread === undefined ? 'c' : 't', thread === undefined ? cpu : thread);
 		view.panel.clear(view.panel.paragraph([finding.text + '.']), view.panel.paragraph(['More: ' + finding.command]),
 			...what ? [...view.panel.sentences(what), ...view.panel.compare(what)] : []);
 	}

@@ -49,61 +49,42 @@ function listen(view) {
 				view.zoom(Math.pow(1.0015, Math.max(-400, Math.min(400, event.deltaY || event.deltaX))),
 					canvas === overview ? LEFT + ((x - LEFT) / view.width * view.end - view.t0) * view.scale : x);
 		}, { passive: false });
-	bars.addEventListener('pointerleave', (event) => tell(event));
-	bars.addEventListener('pointerdown', (event) => {
-		const at = place(event, bars);
-		if (event.button || at.x < LEFT)
-			return;
-		drag = { ...at, t0: view.t0, t1: view.t1, top: main.scrollTop, measure: event.shiftKey, moved: false };
-		bars.setPointerCapture(event.pointerId);
-		main.focus({ preventScroll: true });
-	});
-	bars.addEventListener('pointermove', (event) => {
-		const at = view.pointer = place(event, bars);
-		if (!drag) {
-			tell(event, view.at(at.x, at.y));
-			return;
-		}
-		tell(event);
-		if (Math.abs(at.x - drag.x) + Math.abs(at.y - drag.y) > 3)
-			drag.moved = true;
-		if (drag.measure) {
-			view.marks = [view.timeAt(drag.x), view.timeAt(at.x)];
-			view.redraw();
-		} else if (drag.moved) {
-			const by = (drag.x - at.x) / view.scale;
-			view.show(drag.t0 + by, drag.t1 + by);
-			main.scrollTop = drag.top + drag.y - at.y;
-		}
-	});
-	bars.addEventListener('pointerup', (event) => {
-		const at = place(event, bars), was = drag;
-		drag = undefined;
-		if (!was)
-			return;
-		if (was.measure && was.moved)
-			view.measure(view.timeAt(was.x), view.timeAt(at.x));
-		else if (!was.moved)
-			view.choose(view.at(at.x, at.y));
-	});
+	for (const canvas of [bars, axisCanvas]) {
+		canvas.addEventListener('pointerleave', (event) => tell(event));
+		canvas.addEventListener('pointerdown', (event) => {
+			const at = place(event, canvas);
+			if (event.button || at.x < LEFT)
+				return;
+			drag = { ...at, t0: view.t0, t1: view.t1, top: main.scrollTop, measure: canvas === axisCanvas || event.shiftKey, moved: false };
+			canvas.setPointerCapture(event.pointerId);
+			main.focus({ preventScroll: true });
+		});
+		canvas.addEventListener('pointermove', (event) => {
+			const at = view.pointer = place(event, canvas);
+			tell(event, canvas === bars && !drag ? view.at(at.x, at.y) : undefined);
+			if (!drag)
+				return;
+			if (Math.abs(at.x - drag.x) + Math.abs(at.y - drag.y) > 3)
+				drag.moved = true;
+			if (drag.measure) {
+				view.marks = [view.timeAt(drag.x), view.timeAt(at.x)];
+				view.redraw();
+			} else if (drag.moved) {
+				const by = (drag.x - at.x) / view.scale;
+				view.show(drag.t0 + by, drag.t1 + by);
+				main.scrollTop = drag.top + drag.y - at.y;
+			}
+		});
+		canvas.addEventListener('pointerup', (event) => {
+			const at = place(event, canvas), was = drag;
+			drag = undefined;
+			if (was && was.measure && was.moved)
+				view.measure(view.timeAt(was.x), view.timeAt(at.x));
+			else if (was && !was.moved && canvas === bars)
+				view.choose(view.at(at.x, at.y));
+		});
+	}
 	bars.addEventListener('dblclick', () => view.show(0, view.end));
-	let from;
-	axisCanvas.addEventListener('pointerdown', (event) => {
-		from = view.timeAt(place(event, axisCanvas).x);
-		axisCanvas.setPointerCapture(event.pointerId);
-	});
-	axisCanvas.addEventListener('pointermove', (event) => {
-		if (from === undefined)
-			return;
-		view.marks = [from, view.timeAt(place(event, axisCanvas).x)];
-		view.redraw();
-	});
-	axisCanvas.addEventListener('pointerup', (event) => {
-		const to = view.timeAt(place(event, axisCanvas).x);
-		if (from !== undefined && Math.abs(to - from) * view.scale > 3)
-			view.measure(from, to);
-		from = undefined;
-	});
 	let fixed; /* the edge of the frame in the overview across the dragged one */
 	const across = (event) => { /* of a frame that is wide enough to have a middle */
 		const x = place(event, overview).x - LEFT, scale = view.width / view.end, near = (t) => Math.abs(t * scale - x) < 5;
@@ -173,7 +154,7 @@ function hold(view, key) {
 	step(0.12);
 }
 
-/* Keys of one action. */
+/* Each key with its action, for the chosen row if there is one. */
 const ACTIONS = new Map([['ArrowUp', (view) => view.stepRow(-1)], ['ArrowDown', (view) => view.stepRow(1)], ['i', (view) => view.findings.toggle()], ['c', (view) => view.showPath()],
 	['v', (view) => view.panel.measure(Math.max(0, Math.round(view.t0)), Math.min(view.end, Math.round(view.t1)))],
 	['/', () => document.getElementById('search').focus()],
@@ -191,83 +172,70 @@ const ACTIONS = new Map([['ArrowUp', (view) => view.stepRow(-1)], ['ArrowDown', 
 	}],
 	...[['ArrowLeft', 'O', -0.1], ['ArrowRight', 'o', 0.1]].map(([key, to, by]) => [key, (view) => view.chosen ? view.follow(to) : view.pan(by)]),
 	...[...'wasdWASD'].map((key) => [key, (view) => hold(view, key.toLowerCase())]),
-	...[...'btoO'].map((key) => [key, (view) => view.follow(key)]), ...[...'123456789'].map((key, i) => [key, (view) => view.findings.jump(i)])]);
-
-/* Returns whether the key means something. */
-function press(view, key) {
-	const help = document.getElementById('help'), row = view.chosenRow && view.rowOf.get(view.chosenRow);
-	if (ACTIONS.has(key)) {
-		ACTIONS.get(key)(view);
-		return true;
-	}
-	switch (key) {
-	case 'Enter':
-		if (row)
-			view.choose(view.at(LEFT + view.width / 2, row.y - view.main.scrollTop + ROW / 2));
-		return true;
-	case 'f':
-		if (view.chosen && view.fitted !== view.chosen) {
-			const { begin, end } = view.extent(view.chosen), margin = Math.max((end - begin) * 0.2, 10);
-			view.fitted = view.chosen;
-			view.show(begin - margin, end + margin);
-		} else {
-			view.fitted = undefined;
-			view.show(0, view.end);
-		}
-		return true;
-	case 'm':
-	case 'M':
-		view.marks[key === 'm' ? 0 : 1] = Math.round(view.timeAt(view.pointer.x));
+	...[...'btoO'].map((key) => [key, (view) => view.follow(key)]), ...[...'123456789'].map((key, i) => [key, (view) => view.findings.jump(i)]),
+	['Enter', (view, row) => row && view.choose(view.at(LEFT + view.width / 2, row.y - view.main.scrollTop + ROW / 2))],
+	['f', (view) => {
+		const selection = view.chosen !== view.fitted && view.chosen;
+		view.fitted = selection || undefined;
+		if (!selection)
+			return view.show(0, view.end);
+		const { begin, end } = view.extent(selection), margin = Math.max((end - begin) * 0.2, 10);
+		return view.show(begin - margin, end + margin);
+	}],
+	...['m', 'M'].map((key, k) => [key, (view) => {
+		view.marks[k] = Math.round(view.timeAt(view.pointer.x));
 		if (view.marks[0] !== undefined && view.marks[1] !== undefined)
 			view.measure(...view.marks);
 		view.redraw();
-		return true;
-	case 'n':
-	case 'N':
+	}]),
+	...[['n', 'o', 1], ['N', 'O', -1]].map(([key, to, by]) => [key, (view) => {
 		if (view.path)
-			view.stepPath(view.path.at + (key === 'n' ? 1 : -1));
-		else if (!view.chosen && view.hit) {
-			const place = view.model.byThread.place(view.hit.id, view.t0);
-			if (place < view.model.byThread.first[view.hit.id + 1])
-				view.choose({ kind: 'run', place }, true);
-		} else {
-			view.follow(key === 'n' ? 'o' : 'O');
-		}
-		return true;
-	case 'p':
+			return view.stepPath(view.path.at + by);
+		if (view.chosen || !view.hit)
+			return view.follow(to);
+		const { byThread } = view.model, place = byThread.place(view.hit.id, view.t0);
+		return place < byThread.first[view.hit.id + 1] && view.choose({ kind: 'run', place }, true);
+	}]),
+	['p', (view, row) => {
 		if (row)
 			view.pinned = view.pinned.includes(row.key) ? view.pinned.filter((k) => k !== row.key) : [...view.pinned, row.key];
 		view.layout();
 		view.link();
-		return true;
-	case 'h':
+	}],
+	['h', (view, row) => {
 		if (!row)
-			return true;
+			return;
 		view.hidden.add(row.key);
 		view.panel.clear(element('p', counted(view.hidden.size, 'hidden row') + '. Esc shows them.'));
 		view.layout();
-		return true;
-	case 'x':
+	}],
+	['x', (view, row) => {
 		view.only = view.only || !row ? undefined : row.process;
 		view.panel.clear(...view.only ? [element('p', 'The rows of one process. x shows all.')] : []);
 		view.layout();
-		return true;
-	case '?':
+	}],
+	['?', (view) => {
+		const help = document.getElementById('help');
 		help.replaceChildren(view.panel.table(['keys', 'do'], KEYS));
 		help.hidden = !help.hidden;
-		return true;
-	case 'Escape':
+	}],
+	['Escape', (view) => {
+		const help = document.getElementById('help');
 		if (!help.hidden) {
 			help.hidden = true;
-			return true;
+			return;
 		}
 		view.marks = [];
 		view.path = undefined;
 		view.hidden.clear();
 		view.choose(undefined);
 		view.layout();
-		return true;
-	default:
-		return false;
-	}
+	}]]);
+
+/* Returns whether the key means something. */
+function press(view, key) {
+	const act = ACTIONS.get(key);
+	if (act)
+		act(view, view.chosenRow && view.rowOf.get(view.chosenRow));
+	return !!act;
 }

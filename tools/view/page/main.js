@@ -6,15 +6,6 @@ function say(text) {
 	node.classList.add('bad');
 }
 
-async function readSection(model, node) {
-	const kind = node.dataset.kind, bytes = await inflate(bytesOf(node.textContent));
-	node.textContent = ''; /* the text is no longer needed */
-	if (kind === 'runs')
-		model.runs.read(bytes);
-	else
-		model[kind].read(kind, bytes);
-}
-
 /* Reads the data elements in their order, as the parser makes them. The first one has the names. */
 async function read() {
 	let model, view, next = 0, damaged = 0;
@@ -23,16 +14,13 @@ async function read() {
 		const nodes = document.querySelectorAll('script[data-kind]');
 		/* the text of the last one may still grow */
 		for (const most = complete ? nodes.length : nodes.length - 1; next < most; next++) {
+			const bytes = inflate(nodes[next].textContent), { kind } = nodes[next].dataset;
+			nodes[next].textContent = ''; /* the text is no longer needed */
 			if (model) {
-				try {
-					await readSection(model, nodes[next]);
-				} catch (error) {
-					damaged++;
-				}
+				await bytes.then((data) => model[kind].read(kind, data)).catch(() => damaged++);
 				continue;
 			}
-			const text = new TextDecoder().decode(await inflate(bytesOf(nodes[next].textContent)));
-			model = new Model(JSON.parse(text));
+			model = new Model(JSON.parse(new TextDecoder().decode(await bytes)));
 			view = window.view = new View(model);
 			performance.mark('overview');
 		}

@@ -57,6 +57,17 @@ class Index {
 		}
 		return low;
 	}
+	/* The last place in group g whose key is at most `most`, an integer; -1: there is none. */
+	last(g, most) {
+		const at = this.place(g, most + 1) - 1;
+		return at < this.first[g] ? -1 : at;
+	}
+	/* Calls each(i) for the entries of group g below `end`, from the last one before `begin` on. */
+	each(g, begin, end, each) {
+		const { first, order, key } = this;
+		for (let at = Math.max(this.place(g, begin) - 1, first[g]); at < first[g + 1] && key[order[at]] < end; at++)
+			each(order[at]);
+	}
 	size(g) {
 		return this.first[g + 1] - this.first[g];
 	}
@@ -112,41 +123,29 @@ class Model {
 
 	/* The entries as lines below their threads, one for each key: the lines of each thread by key, and the entries of each. */
 	linesBelow(entries, keyOf, name) {
-		const numbers = new Map(), of = new Map(), lineOf = new Uint32Array(entries.n);
+		const lines = new Map(), lineOf = new Uint32Array(entries.n);
 		for (let i = 0; i < entries.n; i++) {
 			const thread = entries.thread[i], key = keyOf(i), id = (thread + 1) * 2 ** 33 + key;
-			let line = numbers.get(id);
-			if (line === undefined) {
-				numbers.set(id, line = numbers.size);
-				of.set(thread, [...of.get(thread) || [], { line, [name]: key }]);
-			}
-			lineOf[i] = line;
+			if (!lines.has(id))
+				lines.set(id, { line: lines.size, thread, [name]: key });
+			lineOf[i] = lines.get(id).line;
 		}
-		of.forEach((list) => list.sort((a, b) => a[name] - b[name]));
-		return [of, new Index(entries.n, numbers.size, (i) => lineOf[i], entries.begin, orderByKey(entries.n, entries.begin, this.meta.end))];
+		const of = grouped([...lines.values()].sort((a, b) => a[name] - b[name]), ({ thread }) => thread);
+		return [of, new Index(entries.n, lines.size, (i) => lineOf[i], entries.begin, orderByKey(entries.n, entries.begin, this.meta.end))];
 	}
 
 	/* Values that marks set in a thread: one lasts until the next of its type. */
 	indexValues() {
 		const { points, meta } = this;
 		[this.valueLinesOf, this.values] = this.linesBelow(points, (i) => points.what[i], 'type');
+		const { order, first } = this.values, marks = [...meta.marks || []].reverse(); /* the first of a type counts */
 		for (const line of [...this.valueLinesOf.values()].flat()) {
-			const { order, first } = this.values;
-			Object.assign(line, { least: Infinity, most: -Infinity });
-			for (let at = first[line.line]; at < first[line.line + 1]; at++) {
-				line.least = Math.min(line.least, Number(points.values[order[at]]));
-				line.most = Math.max(line.most, Number(points.values[order[at]]));
-			}
+			const numbers = Array.from(order.subarray(first[line.line], first[line.line + 1]), (i) => Number(points.values[i]));
+			line.least = numbers.reduce((a, b) => Math.min(a, b));
+			line.most = numbers.reduce((a, b) => Math.max(a, b));
 		}
-		this.titles = new Map();
-		this.labels = new Map();
-		for (const { type, title, labels } of meta.marks || []) {
-			if (title && !this.titles.has(type))
-				this.titles.set(type, title);
-			for (const { value, label } of labels)
-				if (!this.labels.has(type + ' ' + value))
-					this.labels.set(type + ' ' + value, label);
-		}
+		this.titles = new Map(marks.filter(({ title }) => title).map(({ type, title }) => [type, title]));
+		this.labels = new Map(marks.flatMap(({ type, labels }) => labels.map(({ value, label }) => [type + ' ' + value, label])));
 	}
 
 	/* The CPUs of the overview of ovni-report, without the places of accelerators. */
@@ -167,8 +166,8 @@ class Model {
 	/* The values of a thread at `t`, [title, text, since], in the order of their types. */
 	valuesAt(thread, t) {
 		return (this.valueLinesOf.get(thread) || []).flatMap(({ line, type }) => {
-			const place = this.values.place(line, t + 1) - 1, i = this.values.order[place], label = this.labelOf(i);
-			return place < this.values.first[line] ? [] : [[this.titleOf(type), label === undefined ? String(this.points.values[i]) : shown(label), this.points.begin[i]]];
+			const i = this.values.order[this.values.last(line, t)], label = this.labelOf(i);
+			return i === undefined ? [] : [[this.titleOf(type), label === undefined ? String(this.points.values[i]) : shown(label), this.points.begin[i]]];
 		});
 	}
 
@@ -191,18 +190,16 @@ class Model {
 		return Math.max(end, points.begin[values.order[place]]);
 	}
 
-	/* How many threads were runnable or throttled, as two sorted lists of clocks; undefined: too many to sort. */
+	/* How many threads were runnable or throttled from each clock on, as {at, n}; undefined: too many to sort. */
 	waits() {
 		if (this.waitList || this.runs.n + this.stays.n > WAITS_MOST)
 			return this.waitList;
-		const begins = [], ends = [];
-		this.meta.threads.forEach((thread, id) => !thread.omitted && this.eachStay(id, 0, Infinity, (use, begin, end) => {
-			if (this.waiting[use]) {
-				begins.push(begin);
-				ends.push(end);
-			}
-		}));
-		this.waitList = { begins: Float64Array.from(begins).sort(), ends: Float64Array.from(ends).sort() };
+		const steps = []; /* odd: a begin */
+		this.meta.threads.forEach((thread, id) => !thread.omitted && this.eachStay(id, 0, Infinity, (use, begin, end) =>
+			this.waiting[use] && steps.push(2 * begin + 1, 2 * end)));
+		const sorted = Float64Array.from(steps).sort();
+		let n = 0;
+		this.waitList = { at: sorted.map((step) => Math.floor(step / 2)), n: Int32Array.from(sorted, (step) => n += step % 2 ? 1 : -1) };
 		return this.waitList;
 	}
 
@@ -254,17 +251,9 @@ class Model {
 	 * index, or -1. Runs are in order, and so are written stays, which come first. */
 	eachStay(thread, t0, t1, each) {
 		const { runs, stays, byThread, staysOf } = this;
-		let at = Math.max(staysOf.place(thread, t0) - 1, staysOf.first[thread]);
-		for (; at < staysOf.first[thread + 1]; at++) {
-			const i = staysOf.order[at];
-			if (stays.begin[i] >= t1)
-				break;
-			if (stays.end[i] > t0)
-				each(stays.what[i], stays.begin[i], stays.end[i], -1);
-		}
-		at = Math.max(byThread.place(thread, t0) - 1, byThread.first[thread]);
 		const inside = (use, begin, end) => begin < t1 && end > t0 && each(use, begin, end, -1);
-		for (; at < byThread.first[thread + 1]; at++) {
+		staysOf.each(thread, t0, t1, (i) => inside(stays.what[i], stays.begin[i], stays.end[i]));
+		for (let at = Math.max(byThread.place(thread, t0) - 1, byThread.first[thread]); at < byThread.first[thread + 1]; at++) {
 			const i = byThread.order[at];
 			this.eachConcluded(at, inside);
 			if (runs.begin[i] >= t1)
@@ -277,13 +266,7 @@ class Model {
 	/* Calls each(i) for the runs of a CPU that overlap [t0, t1). */
 	eachRun(cpu, t0, t1, each) {
 		const { runs, byCpu } = this;
-		for (let at = Math.max(byCpu.place(cpu, t0) - 1, byCpu.first[cpu]); at < byCpu.first[cpu + 1]; at++) {
-			const i = byCpu.order[at];
-			if (runs.begin[i] >= t1)
-				break;
-			if (runs.end[i] > t0)
-				each(i);
-		}
+		byCpu.each(cpu, t0, t1, (i) => runs.end[i] > t0 && each(i));
 	}
 
 	/* ns of each use of a thread in [t0, t1), exact; as `ovni-report why` names them. */
@@ -302,12 +285,6 @@ class Model {
 			sum += Math.min(this.runs.end[i], t1) - Math.max(this.runs.begin[i], t0);
 		});
 		return sum;
-	}
-
-	/* The place of the run of a thread that contains `t`, or the last one before; -1: none. */
-	runAt(thread, t) {
-		const at = this.byThread.place(thread, t + 1) - 1;
-		return at < this.byThread.first[thread] ? -1 : at;
 	}
 
 	/* The written stay that begins at `t`, or -1. */
@@ -357,16 +334,7 @@ class Model {
 				this.wokenAt, orderByKey(runs.n, this.wokenAt, this.meta.end));
 		}
 		const found = [];
-		let at = this.byWaker.place(waker, t0), more = 0;
-		for (; at < this.byWaker.first[waker + 1]; at++) {
-			const i = this.byWaker.order[at];
-			if (this.wokenAt[i] > t1)
-				break;
-			if (found.length < most)
-				found.push(i);
-			else
-				more++;
-		}
-		return { found, more };
+		this.byWaker.each(waker, t0, t1 + 1, (i) => this.wokenAt[i] >= t0 && found.push(i));
+		return { found: found.slice(0, most), more: Math.max(found.length - most, 0) };
 	}
 }

@@ -37,6 +37,17 @@ function firstOf(n, before) {
 	return low;
 }
 
+/* The entries of a list by a key of theirs. */
+function grouped(list, keyOf) {
+	const groups = new Map();
+	for (const entry of list) {
+		const key = keyOf(entry);
+		groups.set(key, groups.get(key) || []);
+		groups.get(key).push(entry);
+	}
+	return groups;
+}
+
 function counted(n, noun) {
 	return n + ' ' + noun + (n === 1 ? '' : 's');
 }
@@ -50,25 +61,31 @@ function element(tag, text, className) {
 	return node;
 }
 
+/* A sample of a colour, with its meaning. */
+function swatch(background, text, className = '') {
+	const item = element('span'), sample = element('span', '', 'swatch ' + className);
+	sample.style.background = background;
+	item.append(sample, text);
+	return item;
+}
+
 /* 1204123 is 1.204123 ms: every digit counts. */
 function duration(ns) {
 	const units = [[1e9, 's', 9], [1e6, 'ms', 6], [1e3, 'us', 3]];
 	for (const [unit, name, digits] of units)
 		if (ns >= unit)
-			return decimal(ns, unit, digits) + ' ' + name;
+			return decimal(ns, unit, digits).replace(/\.?0+$/, '') + ' ' + name;
 	return ns + ' ns';
 }
 
 function decimal(ns, unit, digits) {
 	const whole = Math.floor(ns / unit);
-	const part = String(ns - whole * unit).padStart(digits, '0').replace(/0+$/, '');
-	return part ? whole + '.' + part : String(whole);
+	return whole + '.' + String(ns - whole * unit).padStart(digits, '0');
 }
 
 /* Seconds with 9 digits, for links and the axis; never through a fraction. */
 function seconds(ns) {
-	const sign = ns < 0 ? '-' : '', n = Math.abs(Math.round(ns)), whole = Math.floor(n / 1e9);
-	return sign + whole + '.' + String(n - whole * 1e9).padStart(9, '0');
+	return (ns < 0 ? '-' : '') + decimal(Math.abs(Math.round(ns)), 1e9, 9);
 }
 
 /* The ns of such a text, or NaN. */

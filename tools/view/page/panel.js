@@ -40,10 +40,10 @@ class Panel {
 		return p;
 	}
 
-	thread(actor) {
+	/* The name of an actor, as a link to its row, or of the action. */
+	thread(actor, action = () => this.view.chooseRow('t', actor)) {
 		const name = this.model.nameOf(actor);
-		return actor < this.model.meta.threads.length
-			? [name, () => this.view.chooseRow('t', actor)] : name;
+		return actor < this.model.meta.threads.length ? [name, action] : name;
 	}
 
 	cpu(row) {
@@ -67,12 +67,13 @@ class Panel {
 		return 'from ' + seconds(begin) + ' s to ' + seconds(end) + ' s' + this.clock(begin);
 	}
 
-	/* The sentence of what is under the pointer, or selected, as paragraphs. */
+	/* The sentence of what is under the pointer, or selected, as paragraphs: each kind has its method. */
 	sentences(what) {
-		const say = { run: this.run, stay: this.stay, call: this.call, gap: this.gap, idle: this.idle, value: this.value,
-			count: this.count, blank: ({ thread, begin }) => this.blank(thread, begin),
-			outside: () => [this.paragraph(['The page has no detail of this time: ovni-view --from and --to choose another part.'])] };
-		return say[what.kind].call(this, what);
+		return this[what.kind](what);
+	}
+
+	outside() {
+		return [this.paragraph(['The page has no detail of this time: ovni-view --from and --to choose another part.'])];
 	}
 
 	run({ place }) {
@@ -130,7 +131,7 @@ class Panel {
 
 	/* The name of an actor as a link that goes to its run. */
 	follows(actor, place, key) {
-		return actor < this.model.meta.threads.length ? [this.model.nameOf(actor), () => this.go(place, key)] : this.model.nameOf(actor);
+		return this.thread(actor, () => this.go(place, key));
 	}
 
 	go(place, key) {
@@ -141,7 +142,7 @@ class Panel {
 	/* The CPU on which a thread ran at `t`, in a sentence. */
 	where(actor, t) {
 		const { runs, byThread, meta } = this.model;
-		const at = t === undefined || actor >= meta.threads.length ? -1 : this.model.runAt(actor, t);
+		const at = t === undefined || actor >= meta.threads.length ? -1 : this.model.byThread.last(actor, t);
 		const i = at < 0 ? -1 : byThread.order[at];
 		return i >= 0 && runs.end[i] >= t ? ' on ' + this.cpu(runs.cpu[i]) : '';
 	}
@@ -197,13 +198,9 @@ class Panel {
 		if (list.length > 5)
 			parts.push((list.length - 5) + (list.length === 6 ? ' other thread' : ' others') + ' for '
 				+ duration(list.slice(5).reduce((sum, [, ns]) => sum + ns, 0)) + ', ');
-		parts.push((list.length ? 'and for ' + duration(end - begin - busy) + ' ' : '') + this.nobody() + '.');
+		parts.push((list.length ? 'and for ' + duration(end - begin - busy) + ' ' : '') + 'no thread of this page'
+			+ ((model.meta.overview || {}).idle_unknown ? ' (ovni-bpf -a records all threads).' : '.'));
 		return [...out, this.paragraph(parts)];
-	}
-
-	nobody() {
-		const { overview } = this.model.meta;
-		return 'no thread of this page' + (overview && overview.idle_unknown ? ' (ovni-bpf -a records all threads)' : '');
 	}
 
 	call({ i }) {
@@ -272,7 +269,7 @@ class Panel {
 	}
 
 	/* Why a row is empty at a time. */
-	blank(thread, t) {
+	blank({ thread, begin: t }) {
 		const { byThread, runs } = this.model, first = byThread.first[thread], last = byThread.first[thread + 1] - 1;
 		const name = this.model.nameOf(thread), at = seconds(t) + ' s' + this.clock(t);
 		if (first > last)
@@ -301,7 +298,7 @@ class Panel {
 
 	/* The stays of one thread in a part of the time, by state; the numbers are those of ovni-report why. */
 	states(thread, t0, t1) {
-		const { model, view } = this, found = new Map(), length = (stay) => stay.end - stay.begin;
+		const { model, view } = this, found = [], length = (stay) => stay.end - stay.begin;
 		let last;
 		model.eachStay(thread, t0, t1, (use, from, to, run) => {
 			const begin = Math.max(from, t0), end = Math.min(to, t1);
@@ -310,9 +307,9 @@ class Panel {
 				return;
 			}
 			last = { kind: 'stay', thread, use, begin, end, run };
-			found.set(use, [...found.get(use) || [], last]);
+			found.push(last);
 		});
-		const rows = [...found].map(([use, list]) => {
+		const rows = [...grouped(found, ({ use }) => use)].map(([use, list]) => {
 			list.sort((a, b) => length(a) - length(b));
 			const sum = list.reduce((ns, stay) => ns + length(stay), 0), most = list[list.length - 1];
 			const what = most.run < 0 ? most : { kind: 'run', place: model.placeOf(most.run) };
@@ -365,7 +362,7 @@ class Panel {
 		rows.sort((a, b) => (b[1][by] || 0) - (a[1][by] || 0));
 		const time = (ns) => duration(ns) + ' ' + percent(ns, length), cell = (ns) => ns ? time(ns) : '';
 		const body = rows.slice(0, 100).map(([id, sums]) =>
-			[[model.nameOf(id), () => this.view.chooseRow('t', id)], ...uses.map((use) => cell(sums[use]))]);
+			[this.thread(id), ...uses.map((use) => cell(sums[use]))]);
 		body.unshift(['all ' + counted(rows.length, 'thread'), ...uses.map((use) => duration(columns.get(use)))]);
 		const chosen = this.view.rowOf.get(this.view.chosenRow);
 		const cpus = model.cpus.map((row) => this.cpu(row) + ' busy ' + time(model.busy(row, t0, t1)));
@@ -377,39 +374,30 @@ class Panel {
 
 	/* Threads, functions and system calls with the text in their name, number or process. */
 	search(text) {
-		const { model } = this, { meta } = model, wanted = text.toLowerCase(), rows = [];
+		const { model } = this, { meta, calls } = model, wanted = text.toLowerCase(), rows = [];
 		const has = (name) => name.toLowerCase().includes(wanted);
 		meta.threads.forEach((thread, id) => {
 			if (!thread.omitted && (has(thread.name) || thread.tid === text || thread.pid === text))
-				rows.push([[model.nameOf(id), () => this.view.chooseRow('t', id)], 'thread', counted(model.byThread.size(id), 'run'),
-					duration(model.onCpu[id])]);
+				rows.push([this.thread(id), 'thread', counted(model.byThread.size(id), 'run'), duration(model.onCpu[id])]);
 		});
-		const functions = meta.functions.map((f, id) => id).filter((id) => has(meta.functions[id].label));
-		const totals = new Map(functions.map((id) => [id, [0, 0, -1]]));
-		for (let i = 0; i < model.calls.n && functions.length; i++) {
-			const total = totals.get(model.calls.what[i]), ns = model.calls.end[i] - model.calls.begin[i];
-			if (!total)
-				continue;
-			total[0]++;
-			total[1] += ns;
-			if (total[2] < 0 || ns > model.calls.end[total[2]] - model.calls.begin[total[2]])
-				total[2] = i;
-		}
-		for (const [id, [n, sum, longest]] of [...totals].sort((a, b) => b[1][1] - a[1][1]))
-			if (longest >= 0)
-				rows.push([[cut(shown(meta.functions[id].label)), () => this.view.choose({ kind: 'call', i: longest }, true)],
-					cut(shown(meta.functions[id].title)), counted(n, 'call'), duration(sum)]);
-		const calls = new Map(meta.sleep_calls.map((call, id) => [id + 1, call]).filter(([, call]) => has(call)).map(([id]) => [id, { n: 0, sum: 0 }]));
-		model.eachSleep(calls, (id, thread, use, begin, end) => {
-			const total = calls.get(id), { longest } = total;
+		const hits = new Map(); /* by the number of a call + 1, ~ the number of a function */
+		const hit = (id, name, kind, noun, what, ns) => {
+			const total = hits.get(id) || { name, kind, noun, n: 0, sum: 0, most: -1 };
 			total.n++;
-			total.sum += end - begin;
-			if (!longest || end - begin > longest.end - longest.begin)
-				total.longest = { kind: 'stay', thread, use, begin, end };
-		});
-		for (const [id, { n, sum, longest }] of [...calls].sort((a, b) => b[1].sum - a[1].sum))
-			if (n)
-				rows.push([[cut(shown(meta.sleep_calls[id - 1])), () => this.view.choose(longest, true)], 'sleeps in a system call', counted(n, 'sleep'), duration(sum)]);
+			total.sum += ns;
+			hits.set(id, ns > total.most ? Object.assign(total, { what, most: ns }) : total);
+		};
+		const idsOf = (names, first) => new Set(names.map((name, id) => has(name) ? id + first : -1).filter((id) => id >= 0));
+		const functions = idsOf(meta.functions.map(({ label }) => label), 0);
+		for (let i = 0; i < calls.n && functions.size; i++)
+			if (functions.has(calls.what[i])) {
+				const { label, title } = meta.functions[calls.what[i]];
+				hit(~calls.what[i], label, title, 'call', { kind: 'call', i }, calls.end[i] - calls.begin[i]);
+			}
+		model.eachSleep(idsOf(meta.sleep_calls, 1), (id, thread, use, begin, end) =>
+			hit(id, meta.sleep_calls[id - 1], 'sleeps in a system call', 'sleep', { kind: 'stay', thread, use, begin, end }, end - begin));
+		for (const { name, kind, noun, n, sum, what } of [...hits.values()].sort((a, b) => b.sum - a.sum))
+			rows.push([[cut(shown(name)), () => this.view.choose(what, true)], cut(shown(kind)), counted(n, noun), duration(sum)]);
 		this.clear(this.paragraph([rows.length + ' found for "' + cut(shown(text)) + '"'
 			+ (rows.length > 200 ? '; the first 200' : '')]),
 		this.table(['name', 'kind', 'number', 'time'], rows.slice(0, 200)));

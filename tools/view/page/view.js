@@ -16,11 +16,8 @@ class View {
 		this.meta = model.meta;
 		this.painter = new Painter(model);
 		this.panel = new Panel(this);
-		this.main = document.getElementById('main');
-		this.names = document.getElementById('rows');
-		this.bars = document.getElementById('bars');
-		this.axisCanvas = document.getElementById('axis');
-		this.overview = document.getElementById('overview');
+		for (const [name, id] of Object.entries({ main: 'main', names: 'rows', bars: 'bars', axisCanvas: 'axis', overview: 'overview' }))
+			this[name] = document.getElementById(id);
 		this.end = Math.max(this.meta.end, 1);
 		this.t0 = 0;
 		this.t1 = this.end;
@@ -58,15 +55,11 @@ class View {
 
 	/* What is missing, in the header; repairs are not missing. */
 	status() {
-		const { meta } = this, parts = [], node = document.getElementById('state');
-		if (meta.damaged)
-			parts.push('THE TRACE IS DAMAGED: the page ends where the damage begins');
-		if (this.damaged)
-			parts.push(counted(this.damaged, 'block') + ' of the page damaged');
-		if (meta.incomplete) /* names the number of lost events */
-			parts.push('INCOMPLETE: ' + meta.incomplete);
-		if (meta.detail.full)
-			parts.push('the detail ends at ' + seconds(meta.detail.last) + ' s (--limit)');
+		const { meta } = this, node = document.getElementById('state');
+		const parts = [meta.damaged && 'THE TRACE IS DAMAGED: the page ends where the damage begins',
+			this.damaged && counted(this.damaged, 'block') + ' of the page damaged',
+			meta.incomplete && 'INCOMPLETE: ' + meta.incomplete, /* names the number of lost events */
+			meta.detail.full && 'the detail ends at ' + seconds(meta.detail.last) + ' s (--limit)'].filter((part) => part);
 		node.classList.toggle('bad', parts.length > 0);
 		if (!parts.length)
 			parts.push('complete');
@@ -87,12 +80,9 @@ class View {
 	legend() {
 		const node = document.getElementById('legend');
 		node.replaceChildren(...CLASSES.map((name, state) => {
-			const item = element('span'), swatch = element('span', '', THIN.includes(state) ? 'swatch thin' : 'swatch');
-			const colour = this.painter.colours[state];
-			swatch.style.background = state === UNKNOWN || state === REPAIRED
-				? 'repeating-linear-gradient(' + (state === UNKNOWN ? -45 : 45) + 'deg, ' + colour + ' 0 2px, transparent 2px 5px)' : colour;
-			item.append(swatch, name + ({ [RUNNABLE]: ': waits for a CPU', [UNKNOWN]: ' or lost' }[state] || ''));
-			return item;
+			const colour = this.painter.colours[state], hatch = { [UNKNOWN]: -45, [REPAIRED]: 45 }[state];
+			return swatch(hatch ? 'repeating-linear-gradient(' + hatch + 'deg, ' + colour + ' 0 2px, transparent 2px 5px)' : colour,
+				name + ({ [RUNNABLE]: ': waits for a CPU', [UNKNOWN]: ' or lost' }[state] || ''), THIN.includes(state) ? 'thin' : '');
 		}));
 		node.append('CPU rows: colour by thread, height by use');
 	}
@@ -100,26 +90,11 @@ class View {
 	/* ---- rows ---- */
 
 	buildRows() {
-		const { meta, model } = this, processes = new Map();
+		const { meta, model } = this;
 		this.all = [];
 		this.rowOf = new Map();
 		const several = meta.looms.length > 1, seen = new Map(), anyRank = meta.threads.some((thread) => thread.rank !== undefined);
 		const key = (loom, name) => several ? 'n' + loom + '/' + name : name;
-		meta.threads.forEach((thread, id) => {
-			if (thread.omitted)
-				return;
-			const process = thread.loom + ' ' + thread.pid;
-			if (!processes.has(process))
-				processes.set(process, { id: process, threads: [], sum: 0, name: thread.name, pid: thread.pid, rank: thread.rank,
-					last: model.accelerators.has(thread.loom) ? 1 : 0 });
-			const group = processes.get(process);
-			group.threads.push(id);
-			group.sum += model.onCpu[id];
-			if (thread.tid === thread.pid)
-				group.name = thread.name;
-			if (group.rank === undefined)
-				group.rank = thread.rank;
-		});
 		const byTime = (a, b) => model.onCpu[b] - model.onCpu[a] || a - b;
 		const byName = (a, b) => meta.threads[a].name < meta.threads[b].name ? -1 : meta.threads[a].name > meta.threads[b].name ? 1 : a - b;
 		const byTid = (a, b) => Number(meta.threads[a].tid) - Number(meta.threads[b].tid) || a - b;
@@ -132,8 +107,10 @@ class View {
 			this.all.push({ kind: 'cpu', id, group: 'cpus', label: this.panel.cpu(id),
 				key: key(meta.cpus[id].loom, 'c' + meta.cpus[id].cpu) });
 		this.all.push({ kind: 'count', id: 'runnable', group: 'cpus', key: 'runnable', label: 'threads that wait for a CPU' });
-		const groups = [...processes.values()];
-		groups.forEach((group) => group.threads.sort(compare));
+		const processes = grouped(meta.threads.map((thread, id) => ({ ...thread, id })).filter(({ omitted }) => !omitted), ({ loom, pid }) => loom + ' ' + pid);
+		const groups = [...processes].map(([id, list]) => ({ id, name: (list.find(({ tid, pid }) => tid === pid) || list[0]).name, pid: list[0].pid,
+			rank: (list.find(({ rank }) => rank !== undefined) || {}).rank, last: model.accelerators.has(list[0].loom) ? 1 : 0,
+			threads: list.map((thread) => thread.id).sort(compare), sum: list.reduce((sum, thread) => sum + model.onCpu[thread.id], 0) }));
 		const rankOf = (group) => group.rank === undefined ? Infinity : Number(group.rank);
 		groups.sort((a, b) => a.last !== b.last ? a.last - b.last : this.order ? compare(a.threads[0], b.threads[0])
 			: anyRank && rankOf(a) !== rankOf(b) ? rankOf(a) - rankOf(b) : b.sum - a.sum || a.threads[0] - b.threads[0]);
@@ -269,6 +246,10 @@ class View {
 		return this.t0 + (x - LEFT) / this.scale;
 	}
 
+	xOf(t) {
+		return LEFT + (t - this.t0) * this.scale;
+	}
+
 	show(t0, t1) {
 		const least = 20, span = Math.min(Math.max(t1 - t0, least), this.end * 1.1 + least);
 		const middle = (t0 + t1) / 2;
@@ -294,12 +275,14 @@ class View {
 		const total = this.main.clientWidth;
 		this.height = this.main.clientHeight;
 		this.width = Math.max(total - LEFT, 10);
-		for (const [canvas, height] of [[this.bars, this.height], [this.axisCanvas, 26], [this.overview, 54]]) {
+		for (const [canvas, height, size] of [[this.bars, this.height, 10], [this.axisCanvas, 26, 11], [this.overview, 54, 11]]) {
 			canvas.width = Math.round(total * ratio);
 			canvas.height = Math.round(height * ratio);
 			canvas.style.width = total + 'px';
 			canvas.style.height = height + 'px';
-			canvas.getContext('2d').setTransform(ratio, 0, 0, ratio, 0, 0);
+			const context = canvas.getContext('2d');
+			context.setTransform(ratio, 0, 0, ratio, 0, 0);
+			Object.assign(context, { font: fontOf(size), textBaseline: 'middle' });
 		}
 		this.painter.resize(Math.floor(this.width));
 		this.redraw();
@@ -350,11 +333,11 @@ class View {
 		for (const row of rows)
 			if (row.kind === 'count')
 				this.most = painter.paintCount(context, this.t0, scale, LEFT, row.y, row.height);
-		this.drawGaps(context, rows, scale);
-		this.drawMarks(context, scale);
+		this.drawGaps(context, rows);
+		this.drawMarks(context);
 		if (this.path)
-			this.drawPath(context, rows, scale);
-		this.drawChosen(context, rows, scale);
+			this.drawPath(context, rows);
+		this.drawChosen(context);
 		this.drawNames(context, rows);
 		for (const row of rows)
 			if (row.key !== undefined && row.key === this.chosenRow) {
@@ -362,7 +345,10 @@ class View {
 				context.fillRect(0, row.y, total, 1);
 				context.fillRect(0, row.y + row.height - 1, total, 1);
 			}
-		this.drawAxis();
+		const axis = this.axisCanvas.getContext('2d');
+		axis.fillStyle = painter.paper;
+		axis.fillRect(0, 0, total, 26);
+		this.step = painter.axis(axis, this.t0, scale, LEFT, 26);
 		this.drawOverview();
 	}
 
@@ -370,8 +356,6 @@ class View {
 		const { painter } = this;
 		context.fillStyle = painter.paper;
 		context.fillRect(0, 0, LEFT, this.height);
-		context.textBaseline = 'middle';
-		context.font = '10px system-ui, "DejaVu Sans", sans-serif';
 		context.fillStyle = painter.dim;
 		for (const row of rows) {
 			if (row.kind === 'count')
@@ -382,33 +366,25 @@ class View {
 				&& context.fillText(cut(this.model.titleOf(line.type), 36), 22, row.y + ROW + k * LINE + LINE / 2 - 1, LEFT - 30));
 		}
 		/* real text, to be selected, copied and read aloud, above the canvas */
-		const used = new Set();
-		this.labels = this.labels || new Map();
+		const before = this.labels || new Map();
+		this.labels = new Map();
 		for (const row of rows) {
-			const key = row.kind + ' ' + row.id;
-			let node = this.labels.get(key);
-			used.add(key);
-			if (!node) {
-				node = element('div', row.label, 'row ' + row.kind);
-				node.title = row.title || row.label;
-				node.addEventListener('click', () => row.kind === 'head' ? this.toggle(row.id)
-					: this.takeRow(this.all.find((r) => r.kind === row.kind && r.id === row.id)));
-				this.labels.set(key, node);
-				this.names.append(node);
-			}
-			const y = row.y + this.main.scrollTop + 'px';
-			if (node.style.top !== y)
-				node.style.top = y;
+			const key = row.kind + ' ' + row.id, node = before.get(key) || this.names.appendChild(this.nameOf(row));
+			this.labels.set(key, node);
+			node.style.top = row.y + this.main.scrollTop + 'px';
 			node.classList.toggle('chosen', row.key !== undefined && row.key === this.chosenRow);
 			const text = row.kind === 'head' ? (this.closed.has(row.id) ? '▸ ' : '▾ ') + row.label : row.label;
 			if (node.textContent !== text)
 				node.textContent = text;
 		}
-		for (const [key, node] of this.labels)
-			if (!used.has(key)) {
-				node.remove();
-				this.labels.delete(key);
-			}
+		before.forEach((node, key) => this.labels.has(key) || node.remove());
+	}
+
+	nameOf({ kind, id, label, title }) {
+		const node = element('div', label, 'row ' + kind);
+		node.title = title || label;
+		node.addEventListener('click', () => kind === 'head' ? this.toggle(id) : this.takeRow(this.all.find((row) => row.kind === kind && row.id === id)));
+		return node;
 	}
 
 	toggle(group) {
@@ -417,21 +393,21 @@ class View {
 		this.layout();
 	}
 
-	drawGaps(context, rows, scale) {
+	drawGaps(context, rows) {
 		const { gaps } = this.model, at = new Map(rows.map((row) => [row.kind + row.id, row]));
 		for (let i = 0; i < gaps.n; i++) {
 			if (gaps.end[i] < this.t0 || gaps.begin[i] > this.t1)
 				continue;
-			const x0 = Math.max(LEFT, LEFT + (gaps.begin[i] - this.t0) * scale);
-			const x1 = Math.min(LEFT + this.width, Math.max(LEFT + (gaps.end[i] - this.t0) * scale, x0 + 2));
+			const x0 = Math.max(LEFT, this.xOf(gaps.begin[i]));
+			const x1 = Math.min(LEFT + this.width, Math.max(this.xOf(gaps.end[i]), x0 + 2));
 			for (const row of [at.get('cpu' + gaps.what[i]), at.get('thread' + gaps.thread[i])])
 				if (row)
 					this.painter.hatch(context, x0, row.y + 1, x1 - x0, ROW - 2);
 		}
 	}
 
-	drawMarks(context, scale) {
-		const xs = this.marks.map((t) => LEFT + (t - this.t0) * scale);
+	drawMarks(context) {
+		const xs = this.marks.map((t) => this.xOf(t));
 		context.fillStyle = this.painter.mark;
 		xs.forEach((x) => context.fillRect(x, 0, 1, this.height));
 		context.globalAlpha = 0.12;
@@ -441,9 +417,9 @@ class View {
 	}
 
 	/* Pales all of the threads but the critical path, and joins its segments. */
-	drawPath(context, rows, scale) {
+	drawPath(context, rows) {
 		const { segments, at } = this.path, yOf = new Map(), painted = new Map(), hops = [];
-		const xOf = (t) => Math.min(Math.max(LEFT + (t - this.t0) * scale, LEFT), LEFT + this.width);
+		const xOf = (t) => Math.min(Math.max(this.xOf(t), LEFT), LEFT + this.width);
 		context.beginPath();
 		for (const row of rows)
 			if (row.kind === 'thread') {
@@ -477,7 +453,7 @@ class View {
 	}
 
 	/* The outline of the selection, and the wake-ups of a selected run. */
-	drawChosen(context, rows, scale) {
+	drawChosen(context) {
 		const what = this.chosen, { model } = this, { runs } = model;
 		if (!what)
 			return;
@@ -485,11 +461,10 @@ class View {
 			const row = this.rowAs.get(kind + id);
 			return row && row.y - top;
 		};
-		const xOf = (t) => LEFT + (t - this.t0) * scale;
 		const outline = (y, begin, end, height) => {
 			if (y === undefined)
 				return;
-			const x0 = Math.max(LEFT - 3, xOf(begin)), x1 = Math.min(LEFT + this.width + 3, xOf(end));
+			const x0 = Math.max(LEFT - 3, this.xOf(begin)), x1 = Math.min(LEFT + this.width + 3, this.xOf(end));
 			if (x1 < LEFT || x0 > LEFT + this.width)
 				return;
 			context.strokeStyle = this.painter.ink;
@@ -508,10 +483,10 @@ class View {
 		context.beginPath();
 		context.rect(LEFT, 0, this.width, this.height);
 		context.clip();
-		context.font = '11px system-ui, "DejaVu Sans", sans-serif';
+		context.font = fontOf(11);
 		/* of a row that is out of sight or hidden, the name */
 		const arrow = (from, to, t) => {
-			const [y0, y1] = [from, to].map((actor) => yOf('thread', actor)), x = xOf(t), near = y0 === undefined ? y1 : y0;
+			const [y0, y1] = [from, to].map((actor) => yOf('thread', actor)), x = this.xOf(t), near = y0 === undefined ? y1 : y0;
 			if (near === undefined)
 				return;
 			this.painter.arrow(context, x, y0 === undefined ? y1 - ROW : y0 + ROW / 2, x, y1 === undefined ? y0 - ROW : y1 + ROW / 2);
@@ -532,16 +507,9 @@ class View {
 			arrow(runs.thread[i], runs.thread[k], model.wokenAt[k]);
 		if (more) {
 			context.fillStyle = this.painter.mark;
-			context.fillText('+ ' + more + ' more', xOf(runs.end[i]) + 6, (y || 0) + 9);
+			context.fillText('+ ' + more + ' more', this.xOf(runs.end[i]) + 6, (y || 0) + 9);
 		}
 		context.restore();
-	}
-
-	drawAxis() {
-		const context = this.axisCanvas.getContext('2d');
-		context.fillStyle = this.painter.paper;
-		context.fillRect(0, 0, LEFT + this.width, 26);
-		this.step = this.painter.axis(context, this.t0, this.scale, LEFT, 26);
 	}
 
 	/* Busy CPUs (filled), runnable threads (line), losses (hatched), and the part in sight. */
@@ -551,8 +519,6 @@ class View {
 		context.fillStyle = painter.paper;
 		context.fillRect(0, 0, LEFT + this.width, height);
 		context.fillStyle = painter.dim;
-		context.font = '11px system-ui, "DejaVu Sans", sans-serif';
-		context.textBaseline = 'middle';
 		context.fillText('busy CPUs of ' + ncpus + ' (filled)', 8, 14);
 		const seen = Math.max(0, ...runnable.ns) / (runnable.width || 1), most = Math.max(1, seen); /* no width: no thread waited */
 		this.mostRunnable = seen;
@@ -581,14 +547,10 @@ class View {
 
 	/* ---- under the pointer ---- */
 
-	rowAt(y) {
-		const at = y + this.main.scrollTop;
-		return this.visible().find((row) => at >= row.y && at < row.y + row.height);
-	}
-
 	/* What is at a point of the canvas: {kind: run, stay, call, value, count, gap, idle, blank or outside}, or undefined. */
 	at(x, y) {
-		const row = this.rowAt(y), { model } = this, { gaps } = model, t = this.timeAt(x), reach = 2 / this.scale;
+		const down = y + this.main.scrollTop, row = this.visible().find((r) => down >= r.y && down < r.y + r.height);
+		const { model } = this, { gaps } = model, t = this.timeAt(x), reach = 2 / this.scale;
 		if (!row || x < LEFT || row.kind === 'head')
 			return undefined;
 		if (t >= 0 && t < this.meta.detail.first || t > this.meta.detail.last && t <= this.meta.end)
@@ -596,9 +558,8 @@ class View {
 		for (let i = 0; i < gaps.n; i++)
 			if (t >= gaps.begin[i] - reach && t < gaps.end[i] + reach && (row.kind === 'cpu' ? gaps.what[i] : gaps.thread[i]) === row.id)
 				return { kind: 'gap', i };
-		const inside = y + this.main.scrollTop - row.y;
-		if (row.kind === 'thread' && inside >= ROW) {
-			const line = row.lines[Math.floor((inside - ROW) / LINE)];
+		if (row.kind === 'thread' && down >= row.y + ROW) {
+			const line = row.lines[Math.floor((down - row.y - ROW) / LINE)];
 			return line && (line.type === undefined ? this.callAt(line.line, t, reach) : this.valueAt(line.line, t));
 		}
 		if (row.kind === 'count')
@@ -607,7 +568,7 @@ class View {
 			return this.cpuAt(row.id, t, reach);
 		let found, best = Infinity;
 		model.eachStay(row.id, t - reach, t + reach, (use, begin, end, i) => {
-			const far = t < begin ? begin - t : t > end ? t - end : 0;
+			const far = Math.max(begin - t, t - end, 0);
 			if (far < best || far === best && i >= 0) {
 				best = far;
 				found = i >= 0 ? { kind: 'run', place: model.placeOf(i) } : { kind: 'stay', thread: row.id, use, begin, end };
@@ -617,33 +578,25 @@ class View {
 	}
 
 	callAt(line, t, reach) {
-		const { calls, callLines } = this.model;
-		const last = callLines.place(line, t + reach) - 1;
-		if (last < callLines.first[line])
-			return undefined;
-		const i = callLines.order[last];
+		const { calls, callLines } = this.model, i = callLines.order[callLines.last(line, t + reach - 1)];
 		return calls.end[i] >= t - reach ? { kind: 'call', i } : undefined;
 	}
 
 	valueAt(line, t) {
-		const { values, points } = this.model, place = values.place(line, t + 1) - 1;
-		if (place < values.first[line])
-			return undefined;
-		const i = values.order[place], end = this.model.valueEnd(line, place);
+		const { model: { points, values }, model } = this, place = values.last(line, t), i = values.order[place];
+		const end = place < 0 ? -Infinity : model.valueEnd(line, place);
 		return t <= end ? { kind: 'value', i, begin: points.begin[i], end, thread: points.thread[i] } : undefined;
 	}
 
 	cpuAt(cpu, t, reach) {
 		const { model } = this, { runs, byCpu } = model;
-		let found = -1, best = Infinity;
+		let found, best = Infinity;
 		model.eachRun(cpu, t - reach, t + reach, (i) => {
-			const far = t < runs.begin[i] ? runs.begin[i] - t : t > runs.end[i] ? t - runs.end[i] : 0;
-			if (far < best) {
-				best = far;
-				found = i;
-			}
+			const far = Math.max(runs.begin[i] - t, t - runs.end[i], 0);
+			found = far < best ? i : found;
+			best = Math.min(far, best);
 		});
-		if (found >= 0)
+		if (found !== undefined)
 			return { kind: 'run', place: model.placeOf(found) };
 		const at = byCpu.place(cpu, t);
 		const begin = at > byCpu.first[cpu] ? runs.end[byCpu.order[at - 1]] : 0;
@@ -690,31 +643,21 @@ class View {
 		const { model } = this, { runs, byThread, byCpu } = model, what = this.chosen;
 		if (!what || what.kind !== 'run' && what.kind !== 'stay')
 			return;
-		let place = what.place;
-		if (what.kind === 'stay') {
-			place = byThread.place(what.thread, key === 'O' ? what.begin : what.end);
-			if (key === 'O' || place >= byThread.first[what.thread + 1])
-				place--;
-			if (key === 'o' || key === 'O') {
-				if (place >= byThread.first[what.thread])
-					this.choose({ kind: 'run', place }, true);
-				return;
-			}
-		}
-		const i = byThread.order[place], thread = runs.thread[i];
+		const { thread, end } = this.extent(what), first = byThread.first[thread], last = byThread.first[thread + 1] - 1;
+		/* of a stay: the run after it, or the last one */
+		const place = what.kind === 'run' ? what.place : Math.min(byThread.place(thread, end), last), i = byThread.order[place];
 		let to = -1;
-		if (key === 'o' && place + 1 < byThread.first[thread + 1])
-			to = place + 1;
-		if (key === 'O' && place > byThread.first[thread])
-			to = place - 1;
-		if (key === 'b' && runs.waker[i] >= 0 && runs.waker[i] < this.meta.threads.length)
-			to = model.runAt(runs.waker[i], model.since(place));
-		if (key === 't') {
-			const at = byCpu.place(runs.cpu[i], runs.end[i]);
-			if (at < byCpu.first[runs.cpu[i] + 1])
-				to = model.placeOf(byCpu.order[at]);
-		}
-		if (to >= 0)
+		if (last < first)
+			return;
+		if (key === 'o')
+			to = what.kind === 'run' ? place + 1 : place;
+		else if (key === 'O')
+			to = what.kind === 'run' ? place - 1 : byThread.place(thread, what.begin) - 1;
+		else if (key === 'b' && runs.waker[i] >= 0 && runs.waker[i] < this.meta.threads.length)
+			to = model.byThread.last(runs.waker[i], model.since(place));
+		else if (key === 't' && byCpu.place(runs.cpu[i], runs.end[i]) < byCpu.first[runs.cpu[i] + 1])
+			to = model.placeOf(byCpu.order[byCpu.place(runs.cpu[i], runs.end[i])]);
+		if (to >= 0 && (key === 'b' || key === 't' || to >= first && to <= last))
 			this.choose({ kind: 'run', place: to }, true);
 	}
 
@@ -779,7 +722,7 @@ class View {
 		if (marks.length === 2)
 			this.measure(...marks);
 		if (row && sel.length) {
-			const place = row.kind === 'thread' ? this.model.runAt(row.id, sel[0]) : -1;
+			const place = row.kind === 'thread' ? this.model.byThread.last(row.id, sel[0]) : -1;
 			const i = place < 0 ? -1 : this.model.byThread.order[place];
 			if (i >= 0 && this.model.runs.end[i] > sel[0])
 				this.choose({ kind: 'run', place });
