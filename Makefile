@@ -259,7 +259,7 @@ $(MPI_TOOLS): $(B)/bin/ovni-%: $(B)/tools/%/main.o $(B)/tools/sync/clock_table.o
 # The pages of ovni-view and of ovni-report flame: the content policy of each allows only its own
 # script and style, by their hashes.
 PAGE_HEAD    := tools/view/page/head.html
-PAGE_SCRIPTS := $(patsubst %,tools/view/page/%.js,names blocks model path draw panel findings view input main)
+PAGE_SCRIPTS := $(patsubst %,tools/view/page/%.js,names blocks model path draw panel findings playback view input main)
 FLAME_PAGE   := $(addprefix tools/report/flame/page/flame,.js .css _body.html)
 sha256_base64 = $$(env printf "$$(sha256sum $(1) | cut -c1-64 | sed 's/../\\x&/g')" | base64)
 # $(call make_page,SCRIPTS,STYLE,BODY)

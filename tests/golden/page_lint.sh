@@ -53,7 +53,7 @@ fi
 eslint=$(command -v eslint || true)
 [ "$eslint" ] || echo "no eslint (apt-get install eslint): undefined and unused names are not looked for"
 page=$S/tools/view/page
-lint_page "$page/page.css" "$page/body.html" "$page"/{names,blocks,model,path,draw,panel,findings,view,input,main}.js || exit 1
+lint_page "$page/page.css" "$page/body.html" "$page"/{names,blocks,model,path,draw,panel,findings,playback,view,input,main}.js || exit 1
 lint_page "$S"/tools/report/flame/page/flame{.css,_body.html,.js} || exit 1
 lines=$(cat "$page"/* | wc -l)
 if [ "$lines" -ge 3000 ]; then
@@ -65,7 +65,7 @@ planted() { # SED FILE WORDS: the fault is found
 	cp "$page"/* "$T"
 	sed -i "$1" "$T/$2"
 	if cmp -s "$page/$2" "$T/$2" ||
-		lint_page "$T/page.css" "$T/body.html" "$T"/{names,blocks,model,path,draw,panel,findings,view,input,main}.js >"$T/found" 2>&1 ||
+		lint_page "$T/page.css" "$T/body.html" "$T"/{names,blocks,model,path,draw,panel,findings,playback,view,input,main}.js >"$T/found" 2>&1 ||
 		! grep -q -- "$3" "$T/found"; then
 		echo "not found: $1 in $2: $(cat "$T/found")"
 		exit 1

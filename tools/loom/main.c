@@ -188,6 +188,7 @@ static const struct cli_option import_options[] = {
 	{"output", 'o', "DIR", cli_text, TO(output), "trace to make, or to add the run to (ovni)"},
 	{"name", 0, "NAME", cli_text, TO(name), "name of the run in the trace (that of its files)"},
 	NAMES,
+	{"map", 0, "FILE", cli_text, TO(map_file), "places of the nodes, for the page of ovni-view"},
 	{"clock-period", 0, "TIME", parse_period, 0,
 	 "duration of a cycle, as in 800ps or 1.25ns (that of the statistics, else 1ns)"},
 	FREQUENCY,

@@ -25,6 +25,8 @@
 #define DEFAULT_TRACE "ovni" /* of ovni-bpf without -o */
 #define LEVEL_FAST    1	     /* of deflate: keeps up with the walk */
 #define LEVEL_SMALL   6
+#define PLACE_MOST    1000000 /* of a coordinate of a node (loom.md 9.6) */
+#define INPUTS_MOST   256     /* of a node */
 
 struct options {
 	const char *path, *output;
@@ -99,6 +101,47 @@ static void put_name(struct json *node, const char *key, const char *name)
 	json_put_string(node, key, name ? text_shown(name) : "");
 }
 
+/* Whether there is an integer in [least, most] at a key of untrusted metadata. */
+static bool within(const struct json *node, const char *key, int64_t least, int64_t most)
+{
+	const struct json *value = json_key(node, key);
+
+	return json_is_number(value) && json_int(value) >= least && json_int(value) <= most;
+}
+
+static void put_same(struct json *to, const char *name, const struct json *node, const char *key)
+{
+	json_put_int(to, name, json_int(json_key(node, key)));
+}
+
+/* The node of an accelerator, its place, and the nodes that drive its inputs (loom.md 9.6). */
+static void put_node(const struct json *accel, struct json *thread)
+{
+	const struct json *input = json_first(json_key(accel, "inputs"));
+	struct json *list, *entry;
+
+	if (!within(accel, "core_id", 0, UINT16_MAX) || !within(accel, "hw_node_id", 0, UINT32_MAX))
+		return;
+	put_same(thread, "core", accel, "core_id");
+	put_same(thread, "node", accel, "hw_node_id");
+	if (json_key(accel, "lane")) /* its node has the place */
+		json_put_bool(thread, "lane", true);
+	if (within(accel, "x", -PLACE_MOST, PLACE_MOST) &&
+	    within(accel, "y", -PLACE_MOST, PLACE_MOST)) {
+		put_same(thread, "x", accel, "x");
+		put_same(thread, "y", accel, "y");
+	}
+	list = input ? json_put_array(thread, "inputs") : NULL;
+	for (int i = 0; input && i < INPUTS_MOST; input = json_next(input), i++) {
+		if (!within(input, "input", 0, INPUTS_MOST - 1) ||
+		    !within(input, "from", 0, UINT32_MAX))
+			continue;
+		entry = json_put_object(list, NULL);
+		put_same(entry, "input", input, "input");
+		put_same(entry, "from", input, "from");
+	}
+}
+
 /* The name of a thread without one: the label of a part of an accelerator (loom.md), or none. */
 static void put_label(const struct described *d, size_t stream, struct json *thread)
 {
@@ -108,8 +151,10 @@ static void put_label(const struct described *d, size_t stream, struct json *thr
 
 	snprintf(number, sizeof(number), "part %zu", stream + 1);
 	put_name(thread, "name", label && d->options->anonymous ? number : label);
-	if (label)
+	if (label) {
 		json_put_bool(thread, "accelerator", true);
+		put_node(json_key(meta, "accel"), thread);
+	}
 	json_free(meta);
 }
 

@@ -24,6 +24,7 @@
 #include "tools/loom/run/run_clock.h"
 #include "tools/loom/run/keep_files.h"
 #include "tools/loom/import/import_anchors.h"
+#include "tools/loom/import/import_map.h"
 #include "tools/loom/import/import_streams.h"
 #include "tools/loom/run/node_state.h"
 #include "tools/loom/run/loom_command.h"
@@ -50,6 +51,7 @@ struct import {
 	struct loom_violations findings;
 	struct run_stats perf; /* empty without a file */
 	struct loom_modules names;
+	struct import_map map; /* empty without a file */
 	struct run_survey *survey;
 	struct run_clock clock;
 	struct import_calls calls;  /* of the host; none with --base */
@@ -292,6 +294,8 @@ static int survey_tables(struct import *m)
 		return no_memory(m);
 	if (m->o->nodes_file)
 		err = loom_modules_load(&m->names, AT_FDCWD, m->o->nodes_file);
+	if (!err && m->o->map_file)
+		err = import_map_load(&m->map, m->o->map_file, m->survey, &m->names);
 	return err;
 }
 
@@ -894,7 +898,7 @@ static int make_trace(struct import *m)
 	if (err)
 		return err;
 	m->rows = import_streams_open(m->fd, m->o->output, m->name, m->survey, &m->names,
-				      m->clock.base, about_run, m);
+				      &m->map, m->clock.base, about_run, m);
 	if (!m->rows)
 		return -EIO;
 	err = write_marks(m);
@@ -968,6 +972,7 @@ out:
 		rmdir(o->output); /* restore the former state */
 	import_streams_close(m.rows);
 	loom_modules_free(&m.names);
+	import_map_free(&m.map);
 	run_stats_free(&m.perf);
 	run_files_free(&m.run);
 	free(m.inputs);

@@ -51,6 +51,7 @@ struct import_streams {
 	char *loom;
 	const struct run_survey *survey;
 	const struct loom_modules *names;
+	const struct import_map *map;
 	import_streams_fn about_run;
 	const void *arg;
 	struct row *rows;
@@ -134,6 +135,31 @@ static void put_label(const struct import_streams *w, struct json *meta, size_t 
 	json_put_string(meta, "accel.label", label);
 }
 
+/* The place of a node, and the nodes that drive its inputs (loom.md 9.6). */
+static void describe_place(const struct import_streams *w, struct json *meta, uint32_t node)
+{
+	const struct import_place *place = &w->map->places[node];
+	struct json *list;
+
+	if (place->given) {
+		json_put_int(meta, "accel.x", place->x);
+		json_put_int(meta, "accel.y", place->y);
+	}
+	if (!place->inputs)
+		return;
+	list = json_put_array(meta, "accel.inputs");
+	for (uint32_t input = 0; input < place->inputs; input++) {
+		uint32_t driver = import_map_driver(w->map, node, input);
+		struct json *entry;
+
+		if (driver == LOOM_NONE)
+			continue;
+		entry = json_put_object(list, NULL);
+		json_put_int(entry, "input", input);
+		json_put_int(entry, "from", w->survey->nodes[driver].node);
+	}
+}
+
 static void describe_node(const struct import_streams *w, struct json *meta, size_t row)
 {
 	size_t first_lane = loom_row_of_lane(w->survey, 0);
@@ -151,6 +177,8 @@ static void describe_node(const struct import_streams *w, struct json *meta, siz
 	put_label(w, meta, of_node, m, more);
 	if (lane)
 		json_put_int(meta, "accel.lane", lane->lane);
+	else if (w->map->places)
+		describe_place(w, meta, (uint32_t)(row - w->survey->ncores));
 	json_put_int(meta, "accel.hw_node_id", node->node);
 	if (!m)
 		return;
@@ -359,7 +387,8 @@ static void begin(struct import_streams *w, size_t row, int64_t clock)
 
 struct import_streams *import_streams_open(int fd, const char *dir, const char *name,
 					   const struct run_survey *survey,
-					   const struct loom_modules *names, int64_t clock,
+					   const struct loom_modules *names,
+					   const struct import_map *map, int64_t clock,
 					   import_streams_fn about_run, const void *arg)
 {
 	struct import_streams *w = calloc(1, sizeof(*w));
@@ -370,6 +399,7 @@ struct import_streams *import_streams_open(int fd, const char *dir, const char *
 				     .dir = dir,
 				     .survey = survey,
 				     .names = names,
+				     .map = map,
 				     .about_run = about_run,
 				     .arg = arg};
 	w->n = survey->ncores + survey->nnodes + survey->nlanes;

@@ -11,6 +11,7 @@
 #ifndef TOOLS_LOOM_IMPORT_IMPORT_STREAMS_H
 #define TOOLS_LOOM_IMPORT_IMPORT_STREAMS_H
 
+#include "tools/loom/import/import_map.h"
 #include "tools/loom/run/accel_marks.h"
 #include "tools/loom/run/run_survey.h"
 #include "trace/base/json.h"
@@ -40,12 +41,14 @@ typedef void (*import_streams_fn)(const void *arg, struct json *meta);
 
 /*
  * Creates all streams of the loom "loomsim.NAME" below the directory `fd`, which the caller keeps
- * open; `dir` is its name in messages. Their threads run from `clock` on. `names` may be empty.
+ * open; `dir` is its name in messages. Their threads run from `clock` on. `names` and `map` may be
+ * empty; the result uses them.
  * Returns NULL after a message.
  */
 struct import_streams *import_streams_open(int fd, const char *dir, const char *name,
 					   const struct run_survey *survey,
-					   const struct loom_modules *names, int64_t clock,
+					   const struct loom_modules *names,
+					   const struct import_map *map, int64_t clock,
 					   import_streams_fn about_run, const void *arg);
 void import_streams_close(struct import_streams *rows);
 

@@ -23,6 +23,7 @@ struct loom_options {
 	const char *run;	     /* the operand: a run, a trace, or the socket of record */
 	const char *perf;	     /* its statistics; NULL: the file beside it, "-": none */
 	const char *nodes_file;	     /* names of nodes, or NULL */
+	const char *map_file;	     /* import: places of nodes, or NULL */
 	enum loom_form layout;	     /* of a file without a header; LOOM_UNKNOWN: find it */
 	struct loom_controls chosen; /* dump: the shown records */
 	uint64_t first_cycle, last_cycle;

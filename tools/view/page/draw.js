@@ -255,7 +255,8 @@ class Painter {
 			const x0 = Math.max((points.begin[i] - t0) * scale, 0), x1 = Math.min((model.valueEnd(line, at) - t0) * scale, width);
 			const label = model.labelOf(i), text = label === undefined ? String(points.values[i]) : shown(label);
 			const share = label !== undefined ? 1 : most > least ? (Number(points.values[i]) - least) / (most - least) : most ? 1 : 0;
-			const hue = label === undefined ? this.dim : label === 'none' ? this.paper : hueOf(text);
+			const state = points.what[i] === STATE_TYPE && model.meta.threads[points.thread[i]].accelerator ? NODE_STATES[Number(points.values[i])] : undefined;
+			const hue = state ? this.colours[state[1]] || this.paper : label === undefined ? this.dim : label === 'none' ? this.paper : hueOf(text);
 			/* of 0, the line is enough */
 			this.paintBlock(context, left + x0, y, Math.max(x1 - x0, 1), hue, label === undefined && text === '0' ? '' : text, share);
 			/* the last value of the next pixel, at least the next value */
@@ -297,8 +298,8 @@ class Painter {
 		context.fillRect(x, y, width, height);
 	}
 
-	arrow(context, x0, y0, x1, y1) {
-		context.strokeStyle = context.fillStyle = this.mark;
+	arrow(context, x0, y0, x1, y1, colour = this.mark) {
+		context.strokeStyle = context.fillStyle = colour;
 		context.lineWidth = 1.5;
 		context.beginPath();
 		context.moveTo(x0, y0);

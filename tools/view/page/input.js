@@ -80,7 +80,9 @@ function listen(view) {
 			drag = undefined;
 			if (was && was.measure && was.moved)
 				view.measure(view.timeAt(was.x), view.timeAt(at.x));
-			else if (was && !was.moved && canvas === bars)
+			else if (was && !was.moved && view.playback && !view.playback.panel.hidden)
+				view.playback.go(view.timeAt(at.x));
+			if (was && !was.moved && canvas === bars)
 				view.choose(view.at(at.x, at.y));
 		});
 	}
@@ -123,7 +125,7 @@ function listen(view) {
 		event.preventDefault();
 	});
 	addEventListener('keydown', (event) => {
-		if (event.target === search) {
+		if (/^(INPUT|SELECT)$/.test(event.target.tagName)) {
 			if (event.key === 'Escape' || event.key === 'Enter')
 				main.focus();
 			return;

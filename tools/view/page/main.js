@@ -37,6 +37,8 @@ async function read() {
 	model.index();
 	view.buildRows();
 	view.findings = new Findings(view);
+	if (model.meta.threads.some(({ node }) => node !== undefined))
+		view.playback = new Playback(view);
 	view.ready = true;
 	listen(view);
 	view.status();

@@ -350,6 +350,8 @@ class View {
 		axis.fillRect(0, 0, total, 26);
 		this.step = painter.axis(axis, this.t0, scale, LEFT, 26);
 		this.drawOverview();
+		if (this.playback)
+			this.playback.draw();
 	}
 
 	drawNames(context, rows) {
@@ -685,6 +687,8 @@ class View {
 				parts.push('path=' + [this.path.key, seconds(this.path.from), seconds(this.path.to)].join(','));
 			if (this.pinned.length)
 				parts.push('pin=' + this.pinned.join(','));
+			if (this.playback && !this.playback.panel.hidden)
+				parts.push('play=' + seconds(Math.floor(this.playback.at)));
 			this.linked = '#' + parts.join('&');
 			history.replaceState(null, '', this.linked);
 		}, 300);
@@ -705,7 +709,7 @@ class View {
 				return list;
 			return [];
 		};
-		const t = times('t', 2), marks = times('m', 2), sel = times('sel', 1), row = this.rowOf.get(keys.get('row'));
+		const t = times('t', 2), marks = times('m', 2), sel = times('sel', 1), [play] = times('play', 1), row = this.rowOf.get(keys.get('row'));
 		if (keys.has('row') && !row)
 			wrong.push('row=' + shown(keys.get('row')));
 		if (keys.has('pin')) {
@@ -737,6 +741,8 @@ class View {
 			else
 				wrong.push('path=' + shown(keys.get('path')));
 		}
+		if (this.playback && play !== undefined)
+			this.playback.go(play);
 		if (wrong.length)
 			this.panel.clear(element('p', 'The link has values that this page does not have: ' + wrong.join(', ')));
 	}
