@@ -27,7 +27,8 @@ RUN = """
     view.choose({ kind: 'run', place: model.placeOf(best) });"""
 PICTURES = (("demo", "view.png", 680, RUN), ("demo", "view-finding.png", 680, "view.findings.jump(0)"),
             ("mpi", "view-mpi.png", 950, ""), ("lossy", "view-lossy.png", 680, ""),
-            ("loom", "view-loom.png", 760, "view.show(84e6, 94e6)"))
+            ("loom", "view-loom.png", 760, "view.show(84e6, 94e6)"),
+            ("grid", "view-playback.png", 680, "view.show(80, 200); view.playback.go(142)"))
 
 
 def pixels(png):

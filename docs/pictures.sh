@@ -30,7 +30,17 @@ if [ ! -d loom ]; then
 	ovni-bpf -q -o loom -- sh -c 'loomsim run 2000 2 3 & team -n 3 -w 60 -m 20 -r 4; wait'
 	ovni-loom import run.trace.bin -o loom --clock-period 50us
 fi
-for trace in demo mpi lossy loom; do
+if [ ! -d grid ]; then
+	# an accelerator of 36 nodes in a chain, there and back on a grid of six by six; the last one is a switch
+	gcc -O2 -I "$B/include" -o loomsim "$S/tests/golden/loomsim.c" "$B/libovni-loom.a"
+	loomsim grid 400 1 36
+	for node in {0..35}; do
+		row=$((node / 6)) column=$((node % 6))
+		echo "0 $node $((row % 2 ? 5 - column : column)) $row$([ $node != 35 ] || echo " 1=34")"
+	done >grid.map
+	ovni-loom import grid.trace.bin -o grid --map grid.map
+fi
+for trace in demo mpi lossy loom grid; do
 	ovni-view -q "$trace" || [ $? = 3 ]
 done
 python3 "$S/docs/pictures.py" "$T" "$S/docs"

@@ -14,9 +14,9 @@ from browser import Browser
 PERIOD = 10 # ns of a cycle
 top, bin_dir, vectors, pictures = sys.argv[1:5]
 COLOURS = {"idle": "#c3cad3", "fire": "#14a37f", "route": "#3b8fd6", "stall_in": "#4b2380", "stall_out": "#f2a900",
-           "error": "#7a0033", "outside": "#ffffff"}
+           "error": "#7a0033", "outside": "#f3f5f7"}
 DARK = {"idle": "#4a525d", "fire": "#2fc79a", "route": "#58aef0", "stall_in": "#7d4fd6", "stall_out": "#ffc233",
-        "error": "#c2274f", "outside": "#15181c"}
+        "error": "#c2274f", "outside": "#1d2228"}
 WORDS = {"outside": "outside invocation", "stall_in": "stalled on input", "stall_out": "stalled on output"}
 wrong = []
 
@@ -121,7 +121,7 @@ def look_at_states(browser):
     # places: of the mapping -1 -2, 1 -2, -1 0 in core 0; cells do not overlap
     at = look.cells()
     (x1, y1, w, h), (x2, y2), (x3, y3) = at[0, 1][2:6], at[0, 2][2:4], at[0, 9][2:4]
-    check("places of a mapping", y1 == y2 < y3 and x1 == x3 < x2 and abs(w - h) < 1.5 and abs(x2 - x1 - w) < 1.5 and abs(y3 - y1 - h) < 1.5, at)
+    check("places of a mapping", y1 == y2 < y3 and x1 == x3 < x2 and abs(w - h) < 1.5 and abs(x2 - x1 - w / 0.94) < 1.5 and abs(y3 - y1 - h / 0.94) < 1.5, at)
     check("the number stands in the cell", at[0, 9][6] == "9", at[0, 9])
     said = browser.text("#playback")
     check("it says so", "accelerator all, core 0places of the mapping1" in said and "accelerator all, core 1no mapping: the nodes by number1" in said, said)
@@ -257,7 +257,7 @@ def look_at_routes(browser):
         keys = sorted(key for key in at if key[0] == core)
         side = next(n for n in range(99) if n * n >= len(keys))
         left, above, w, h = at[keys[0]][2:6]
-        places = [(round((at[key][2] - left) / w), round((at[key][3] - above) / h)) for key in keys]
+        places = [(round((at[key][2] - left) / w * 0.94), round((at[key][3] - above) / h * 0.94)) for key in keys]
         check("nodes by number in a square", places == [(i % side, i // side) for i in range(len(keys))], core, places)
     look.picture("playback-unmapped")
     check("no errors", not (errors := browser.errors()), errors)
@@ -270,7 +270,7 @@ def look_at_layout(browser):
     look.settle()
     at = look.cells()
     at = {node: rest for (_, node), rest in at.items()}
-    check("several nodes of one component", at[4][3] == at[5][3] and abs(at[4][2] + at[4][4] - at[5][2]) < 1 and abs(at[4][5] - 2 * at[4][4]) < 2, at)
+    check("several nodes of one component", at[4][3] == at[5][3] and abs(at[4][2] + at[4][4] / 0.94 - at[5][2]) < 1 and abs(at[4][5] - 2 * at[4][4]) < 2, at)
     check("places by name", at[0][2] < at[1][2] < at[2][2] and at[1][3] < at[2][3], at)
     check("inputs by port", browser.run("return view.playback.nodes.find(({ node }) => node === 2).inputs") == [{"input": 0, "from": 1}],
           browser.run("return view.playback.nodes.map(({ node, inputs }) => [node, inputs])"))

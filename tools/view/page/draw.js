@@ -28,7 +28,7 @@ class Painter {
 		const style = getComputedStyle(document.documentElement);
 		this.colours = dark ? COLOURS.dark : COLOURS.light;
 		this.pixels = this.colours.map((colour) => pixel(colour));
-		for (const name of ['paper', 'ink', 'dim', 'line', 'mark'])
+		for (const name of ['paper', 'ink', 'dim', 'line', 'head', 'mark'])
 			this[name] = style.getPropertyValue('--' + name).trim();
 		this.huePixels = this.hues.map((hue) => pixel(hue));
 		this.palePixels = this.hues.map((hue) => pixel(hue, this.paper));
@@ -256,7 +256,7 @@ class Painter {
 			const label = model.labelOf(i), text = label === undefined ? String(points.values[i]) : shown(label);
 			const share = label !== undefined ? 1 : most > least ? (Number(points.values[i]) - least) / (most - least) : most ? 1 : 0;
 			const state = points.what[i] === STATE_TYPE && model.meta.threads[points.thread[i]].accelerator ? NODE_STATES[Number(points.values[i])] : undefined;
-			const hue = state ? this.colours[state[1]] || this.paper : label === undefined ? this.dim : label === 'none' ? this.paper : hueOf(text);
+			const hue = state ? this.colours[state[1]] || this.head : label === undefined ? this.dim : label === 'none' ? this.paper : hueOf(text);
 			/* of 0, the line is enough */
 			this.paintBlock(context, left + x0, y, Math.max(x1 - x0, 1), hue, label === undefined && text === '0' ? '' : text, share);
 			/* the last value of the next pixel, at least the next value */

@@ -6,7 +6,7 @@
  */
 const STATE_TYPE = 93, ROUTE_TYPE = 94, NO_ROUTE = 65536, SPEEDS = [0.125, 0.25, 0.5, 1, 2, 4, 8];
 const PLAY_TIME = 10, CELL_MOST = 64; /* s of the part in sight; pixels */
-/* The states by their values, with their colours; those without one are paper. */
+/* The states by their values, with their colours; those without one are pale. */
 const NODE_STATES = [['not known'], ['outside invocation'], ['idle', ASLEEP], ['fire', RUNNING], ['route', IO],
 	['stalled on input', BLOCKED], ['stalled on output', RUNNABLE], ['error', THROTTLED]];
 
@@ -29,7 +29,7 @@ class Playback {
 		this.player = button('▶', 'play or pause (Space)', keys[' ']);
 		this.speed = make('select', '', { title: 'speed: × 1 plays the part in sight in ' + PLAY_TIME + ' s' });
 		this.speed.append(...SPEEDS.map((speed) => new Option('× ' + speed, speed, speed === 1, speed === 1)));
-		this.slider = make('input', '', { type: 'range', min: this.begin, max: this.end, step: 'any', title: 'time', oninput: () => this.go(Number(this.slider.value)) });
+		this.slider = make('input', '', { type: 'range', min: this.begin, max: this.end, step: 'any', value: this.begin, title: 'time', oninput: () => this.go(Number(this.slider.value)) });
 		this.clock = element('p');
 		this.legend = element('p');
 		this.cores = [...grouped(this.nodes, ({ loom, core }) => loom + ' ' + core).values()].map((nodes) => this.layOut(nodes));
@@ -55,19 +55,18 @@ class Playback {
 		free.forEach((node, i) => Object.assign(node, { x: left + i % columns * step, y: top + Math.floor(i / columns) * step }));
 		const [x0, y0, x1, y1] = nodes.reduce((box, { x, y }) => [Math.min(box[0], x), Math.min(box[1], y), Math.max(box[2], x + step), Math.max(box[3], y + step)],
 			[Infinity, Infinity, -Infinity, -Infinity]);
-		const grid = element('div', '', 'grid'), arrows = element('canvas'), percents = (part, whole) => 100 * part / whole + '%';
+		const grid = element('div', '', 'grid'), arrows = grid.appendChild(element('canvas')), percents = (part, whole) => 100 * part / whole + '%';
 		Object.assign(grid.style, { aspectRatio: (x1 - x0) / (y1 - y0), maxWidth: (x1 - x0) / step * CELL_MOST + 'px' });
 		for (const list of grouped(nodes, ({ x, y }) => x + ' ' + y).values()) /* nodes of one place share it */
 			list.forEach((node, i) => {
-				node.cell = grid.appendChild(element('button', String(node.node)));
+				node.cell = grid.appendChild(element('button', (x1 - x0) / step > 16 ? '' : String(node.node)));
 				node.cell.addEventListener('click', () => this.view.chooseRow('t', node.id));
 				Object.assign(node.cell.style, { left: percents(node.x - x0 + i * step / list.length, x1 - x0), top: percents(node.y - y0, y1 - y0),
-					width: percents(step / list.length, x1 - x0), height: percents(step, y1 - y0) });
+					width: percents(0.94 * step / list.length, x1 - x0), height: percents(0.94 * step, y1 - y0) });
 			});
-		grid.append(arrows);
-		const title = this.view.accelerator({ threads: [nodes[0].id], pid: nodes[0].pid }), note = !given.length ? 'no mapping: the nodes by number'
-			: 'places of the mapping' + (free.length ? '; below them ' + counted(free.length, 'node') + ' without one' : '');
-		return { nodes, arrows, byNumber: new Map(nodes.map((node) => [node.node, node])), parts: [element('h2', title), element('p', note), grid] };
+		const note = !given.length ? 'no mapping: the nodes by number' : 'places of the mapping' + (free.length ? '; below them ' + counted(free.length, 'node') + ' without one' : '');
+		return { nodes, arrows, byNumber: new Map(nodes.map((node) => [node.node, node])),
+			parts: [element('h2', this.view.accelerator({ threads: [nodes[0].id], pid: nodes[0].pid })), element('p', note), grid] };
 	}
 
 	/* Shows or hides the panel, which takes the place of the findings. */
@@ -121,8 +120,7 @@ class Playback {
 		cancelAnimationFrame(this.frame);
 		if (on && this.at >= this.end)
 			this.at = this.begin;
-		if (on)
-			this.frame = requestAnimationFrame(frame);
+		this.frame = on && requestAnimationFrame(frame);
 	}
 
 	/* The value of a mark of a node at the playhead; undefined: none yet, or none any more. */
@@ -141,19 +139,22 @@ class Playback {
 			context.fillStyle = painter.ink;
 			context.fillRect(left - 0.5, 0, left >= LEFT ? 1.5 : 0, view.height + 54);
 		}
+		this.cores.forEach((core) => this.drawRoutes(core)); /* first, as long as the layout is valid */
 		for (const node of nodes) {
 			const value = this.valueOf(node, STATE_TYPE), [name, colour] = NODE_STATES[node.state = NODE_STATES[value] ? value : 0];
-			const background = painter.colours[colour] || painter.paper;
+			const background = painter.colours[colour] || painter.head, looks = name + background + (chosen && chosen.kind === 'thread' && chosen.id === node.id);
+			if (node.looks === looks) /* most cells stay as they are */
+				continue;
 			Object.assign(node.cell.style, { background, color: inkOn(background) });
 			node.cell.title = model.nameOf(node.id) + ': ' + name;
-			node.cell.classList.toggle('chosen', !!chosen && chosen.kind === 'thread' && chosen.id === node.id);
+			node.cell.classList.toggle('chosen', looks.endsWith('true'));
+			node.looks = looks;
 		}
 		this.clock.textContent = 'at ' + seconds(t) + ' s' + view.panel.clock(t);
 		this.legend.replaceChildren(...NODE_STATES.flatMap(([name, colour], state) => {
 			const n = nodes.filter((node) => node.state === state).length;
-			return n ? [swatch(painter.colours[colour] || painter.paper, n + ' ' + name)] : [];
+			return n ? [swatch(painter.colours[colour] || painter.head, n + ' ' + name)] : [];
 		}));
-		this.cores.forEach((core) => this.drawRoutes(core));
 	}
 
 	/* Arrows from the drivers of the inputs that the nodes route. */
