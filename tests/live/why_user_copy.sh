@@ -26,14 +26,16 @@ answers() { # NAME
 }
 cat >same.py <<'E'
 import json, re, sys
+# The sleep of the command at the gate of the recorder began before the recording.
 def places(name):
-    rows = [r for r in json.load(open(name + ".blocked")) if r["from"] and r["time"] > 100 * 10**6]
+    rows = [r for r in json.load(open(name + ".blocked")) if r["from"] and r["state"] == "asleep" and r["time"] > 100 * 10**6]
     return {(r["name"], r["from"], r["call"]) for r in rows}
 def stacks(name):
     """The functions of the program in each stack that is not cut."""
     lines = [l.rsplit(" ", 1) for l in open(name + ".stacks")]
-    return {tuple(f for f in frames.split(";")[1:] if not f.endswith("_[k]"))
-            for frames, us in lines if int(us) > 100_000 and "[cut]" not in frames}
+    found = {tuple(f for f in frames.split(";")[1:] if not f.endswith("_[k]"))
+             for frames, us in lines if int(us) > 100_000 and "[cut]" not in frames}
+    return {s for s in found if s and "command_start" not in s}
 def drawn(name):
     return {f for f in ("nap", "one", "two", "three", "take", "rec", "run_rec", "run_lock", "plugin_work", "main", "_start")
             if re.search(r">%s\b|\b%s [(,]" % (f, f), open(name + ".svg").read())}
