@@ -29,31 +29,33 @@ import collections, json, os, re, subprocess, sys
 sys.path.insert(0, os.environ["S"] + "/tests/golden")
 import messages_model as model
 run = lambda *words: subprocess.run(words, check=True, capture_output=True, text=True).stdout
-program = model.Program(4, 4, 600, lambda rnd: True, lambda a, b: 0)
-model.write("mpi", program)
-bin_ = os.environ["B"] + "/bin/"
-run(bin_ + "ovni-pallas", "export", "mpi", "mpi.pallas")
-real = run(os.environ["ORACLES"] + "/pallas/pallas", "print", "mpi.pallas/main.pallas")
-assert real == run(bin_ + "ovni-pallas", "print", "mpi.pallas"), "the real one prints something else"
-sent, got = collections.Counter(), collections.Counter()
-for rank, kind, peer, tag, size in re.findall(r"thread (\d+) +MPI_(I?SEND|I?RECV)\((?:dest|src)=(\d+), comm=0, tag=(\d+), len=(\d+)", real):
-    rank, peer = int(rank) - 10, int(peer)
-    if "SEND" in kind:
-        sent[rank, peer, int(tag), int(size)] += 1
-    else:
-        got[peer, rank, int(tag), int(size)] += 1
-pairs = [(s["rank"], s["peer"], s["tag"], s["bytes"], s["over"] or s["call"] == model.ISEND, r["over"]) for s, r in program.pairs]
-assert sent == collections.Counter(p[:4] for p in pairs if p[4]), "sends"
-assert got == collections.Counter(p[:4] for p in pairs if p[5]), "receives"
-sums = {}
-for a, b, _, size, *_ in pairs:
-    n, total = sums.get((a, b), (0, 0))
-    sums[a, b] = n + 1, total + size
-rows = {(row["from"], row["to"]): (row["messages"], row["bytes"]) for row in json.loads(run(bin_ + "ovni-report", "messages", "--json", "mpi"))}
-assert rows == sums and sum(sent.values()) > 50 and sum(got.values()) > 50, (rows, sums)
-for request in ("MPI_ISEND_COMPLETE(req=", "MPI_IRECV_REQUEST(req="):
-    assert request in real, request
-print("%d sends and %d receives of %d messages are those of the real program" % (sum(sent.values()), sum(got.values()), len(pairs)))
+bin_, counts, text = os.environ["B"] + "/bin/", [0, 0, 0], ""
+for seed in range(8):
+    program, name = model.Program(seed, 4, 300, lambda rnd: True, lambda a, b: 0), "mpi%d" % seed
+    model.write(name, program)
+    run(bin_ + "ovni-pallas", "export", name, name + ".pallas")
+    real = run(os.environ["ORACLES"] + "/pallas/pallas", "print", name + ".pallas/main.pallas")
+    assert real == run(bin_ + "ovni-pallas", "print", name + ".pallas"), "the real one prints something else"
+    sent, got = collections.Counter(), collections.Counter()
+    for rank, kind, peer, tag, size in re.findall(r"thread (\d+) +MPI_(I?SEND|I?RECV)\((?:dest|src)=(\d+), comm=0, tag=(\d+), len=(\d+)", real):
+        rank, peer = int(rank) - 10, int(peer)
+        if "SEND" in kind:
+            sent[rank, peer, int(tag), int(size)] += 1
+        else:
+            got[peer, rank, int(tag), int(size)] += 1
+    pairs = [(s["rank"], s["peer"], s["tag"], s["bytes"], s["over"] or s["call"] == model.ISEND, r["over"]) for s, r in program.pairs]
+    assert sent == collections.Counter(p[:4] for p in pairs if p[4]), (seed, "sends")
+    assert got == collections.Counter(p[:4] for p in pairs if p[5]), (seed, "receives")
+    sums = {}
+    for a, b, _, size, *_ in pairs:
+        n, total = sums.get((a, b), (0, 0))
+        sums[a, b] = n + 1, total + size
+    rows = {(row["from"], row["to"]): (row["messages"], row["bytes"]) for row in json.loads(run(bin_ + "ovni-report", "messages", "--json", name))}
+    assert rows == sums, (seed, rows, sums)
+    counts = [counts[0] + sum(sent.values()), counts[1] + sum(got.values()), counts[2] + len(pairs)]
+    text += real
+assert min(counts) > 100 and "MPI_ISEND_COMPLETE(req=" in text and "MPI_IRECV_REQUEST(req=" in text, counts
+print("%d sends and %d receives of %d messages are those of the real program" % tuple(counts))
 E
 # Archives of the library of Pallas: the same events as its own program prints, and every call at its times. A thread
 # that recorded nothing, at which its programs end, changes nothing.
