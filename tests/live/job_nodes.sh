@@ -74,13 +74,14 @@ for row in rows:
     true = truth[row[1]] - truth["n1"]
     check(int(row[6]) > int(row[5]), row)
     for offset in int(row[2]), int(row[7]):
-        check(abs(offset - true) <= int(row[8]) < 100000, row, "true:", true)
-# by the ranks' own clocks, without the time from their exec to main() and from there to their end
+        check(abs(offset - true) <= int(row[8]) < 10000000, row, "true:", true)
+# by the ranks' own clocks, without the time from their exec to main() and from there to their end, which is up to
+# 0.2 s on a busy machine; the bounds of the clocks are up to 4 ms there
 begin = min(int(b) + truth[host] for host, b, _ in said.values())
 end = max(int(e) + truth[host] for host, _, e in said.values())
 lasts = int(re.search(r":(\d+)_ns:", open("t/thread.prv").readline())[1])
 print("the ranks say %.3f s, the emulated job has %.3f s" % ((end - begin) / 1e9, lasts / 1e9))
-check(0 <= lasts - (end - begin) < 0.01 * (end - begin) + 100e6, lasts, end - begin)
+check(0 <= lasts - (end - begin) < 0.01 * (end - begin) + 500e6, lasts, end - begin)
 verdict()
 P
 # the path to the end goes over several nodes, and adds up
