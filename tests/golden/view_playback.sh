@@ -82,7 +82,7 @@ import main-json/run.sim.trace layout --map layout.json || fail "layout: $(cat s
 cp -r unmapped hostile
 python3 - <<'PYTHON'
 import glob, json
-wrong = [{"x": 1e300, "y": 0}, {"x": "<script>", "y": 1}, {"x": 5}, {"x": -1000000, "y": 1000000}, {"x": 3, "y": 3},
+wrong = [{"x": 1e300, "y": 0}, {"x": "<script>", "y": 1}, {"x": 5, "y": -1000001}, {"x": -1000000, "y": 1000000}, {"x": 3, "y": 3},
          {"x": 3, "y": 3, "inputs": [{"input": i % 256, "from": 3} for i in range(100000)]},
          {"inputs": {"a": {"input": -1, "from": "x"}}, "hw_node_id": 3}, {"inputs": "<script>", "core_id": 65535, "hw_node_id": 4294967295},
          {"inputs": [1, None, {"input": 0}], "lane": 5e9}]
