@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# No damage to a run of Loom crashes a command or makes it run for ever: our own runs and the conformance
-# vectors, with bytes changed, cut out, put in, numbers blown up. Runs the sanitized build if there is one,
+# No damage to a run of Loom or a mapping of its nodes crashes a command or makes it run for ever: our own runs and the
+# conformance vectors, with bytes changed, cut out, put in, numbers blown up. Runs the sanitized build if there is one,
 # for FUZZ_SECONDS; seeds from SEED on (1); a failure names its seed.
 # long: other fuzzers cover the promises
 set -eu
@@ -23,6 +23,12 @@ commands = [["check"], ["check", "--json", "--all"], ["check", "--chain", "--sty
             ["dump", "--sample", "1/3", "--kinds", "fire,route", "--nodes", "1,0:2"], ["stats"],
             ["stats", "--json"], ["stats", "--by", "node", "--window", "run"], ["stats", "--by", "core"],
             ["import"]]
+mappings = ["".join("%d %d %d %d 0=%d\n" % (core, node, node % 3 - 1, node // 3, (node + 1) % 10) for core in (0, 1, 7) for node in range(10)),
+            '{"version": 1, "components": [%s], "routes": [%s]}' % (
+                ", ".join('{"name": "%s", "center_x": %d.5, "center_y": -%d, "width": 50}' % (name, 10 * i, i)
+                          for i, name in enumerate(("module_in", "fifo_0", "sw_0", "fifo_1", "module_out"))),
+                ", ".join('{"from": "%s", "to": "%s", "to_port": %d, "points": [{"x": 1}]}' % (a, b, port)
+                          for a, b, port in (("fifo_0", "sw_0", 0), ("sw_0", "fifo_1", 0), ("sw_0", "module_out", 255))))]
 words = [b"\0" * 8, b"\xff" * 8, b"\xff" * 4, b"\x80", b"\x7f", b"\1\0\0\0\0\0\0\0", b"\5\0", b"\6\0",
          (1 << 63).to_bytes(8, "little"), (1 << 32).to_bytes(8, "little"), b"LTRC\1\0\0\0", b"{", b"}", b"[", b"]",
          b'"', b",", b":", b"\\u0000", b"\\ud800", b"null", b"-1", b"1e999", b"0.5", b"18446744073709551615",
@@ -65,9 +71,13 @@ while time.time() < end:
                    if not re.search(r"expected|options|README", os.path.basename(f)))
     for _ in range(random.choice((1, 1, 2))):
         change(random.choice(files))
+    with open(top + "/map", "w") as file:
+        file.write(random.choice(mappings))
+    if random.randrange(2):
+        change(top + "/map")
     for command in random.sample(commands, 4):
         line = [program] + command + [random.choice([top + "/run"] + files)]
-        line += ["-o", top + "/out"] if command[0] == "import" else []
+        line += ["-o", top + "/out", "--map", top + "/map"] if command[0] == "import" else []
         try:
             got = subprocess.run(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=60)
         except subprocess.TimeoutExpired:
