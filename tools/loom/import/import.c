@@ -897,8 +897,8 @@ static int make_trace(struct import *m)
 	err = order_ids(m);
 	if (err)
 		return err;
-	m->rows = import_streams_open(m->fd, m->o->output, m->name, m->survey, &m->names,
-				      &m->map, m->clock.base, about_run, m);
+	m->rows = import_streams_open(m->fd, m->o->output, m->name, m->survey, &m->names, &m->map,
+				      m->clock.base, about_run, m);
 	if (!m->rows)
 		return -EIO;
 	err = write_marks(m);

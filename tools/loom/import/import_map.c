@@ -14,7 +14,7 @@
 #include "trace/base/log.h"
 #include "trace/loom/controls.h"
 
-#define TEXT(number) TEXT_OF(number)
+#define TEXT(number)	TEXT_OF(number)
 #define TEXT_OF(number) #number
 
 #define WRONG_LINE  "must be CORE NODE X Y, and INPUT=NODE for each connected input"
@@ -105,8 +105,7 @@ static const char *read_line(struct import_map *map, const char *line,
 	if (node != LOOM_NONE)
 		wrong = put_place(map, node, x, y);
 	while (!wrong && line[strspn(line, " \t")]) {
-		if (!number(&line, UINT32_MAX, '=', &input) ||
-		    !number(&line, UINT32_MAX, 0, &from))
+		if (!number(&line, UINT32_MAX, '=', &input) || !number(&line, UINT32_MAX, 0, &from))
 			return WRONG_LINE;
 		if (input >= LOOM_INPUTS)
 			return WRONG_INPUT;
@@ -133,7 +132,7 @@ static int load_lines(struct import_map *map, struct inflow *in, const struct ru
 	if (!wrong && more == 0)
 		return in->error;
 	log_error("%s: line %u: %s", in->path, wrong ? count : count + 1,
-		  wrong		  ? wrong
+		  wrong		   ? wrong
 		  : more == -E2BIG ? "longer than 4095 bytes"
 				   : "not text");
 	return -EBADMSG;
@@ -322,8 +321,7 @@ static struct component *component_of(const struct layout *l, const struct run_s
 				      const struct loom_modules *names, uint32_t node)
 {
 	const struct run_survey_node *n = &survey->nodes[node];
-	const struct loom_module *m =
-		loom_modules_find(names, survey->cores[n->core].id, n->node);
+	const struct loom_module *m = loom_modules_find(names, survey->cores[n->core].id, n->node);
 	const char *of[] = {m ? m->component_name : NULL, m ? m->name : NULL};
 
 	for (int i = 0; i < 2; i++) {
@@ -356,10 +354,9 @@ static int apply_layout(struct import_map *map, struct layout *l, const struct r
 
 		/* the ports of a component with several nodes belong to none of them */
 		for (uint32_t input = 0; c && c->nodes == 1 && input < c->inputs; input++) {
-			uint32_t from =
-				hash_get(&l->driver_of,
-					 (struct hash_key){.a = (uint64_t)(c - l->components),
-							   .c = input});
+			uint32_t from = hash_get(
+				&l->driver_of,
+				(struct hash_key){.a = (uint64_t)(c - l->components), .c = input});
 
 			if (from != HASH_NONE && l->components[from].nodes)
 				wrong = put_driver(map, i, input, l->components[from].node);

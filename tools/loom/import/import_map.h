@@ -29,9 +29,9 @@ struct import_map {
 };
 
 /*
- * Reads the file. Names of `names` join components of upstream's layout with nodes. Entries of other
- * nodes are skipped. Returns 0, or -errno after one message; import_map_free() is allowed in either
- * case.
+ * Reads the file. Names of `names` join components of upstream's layout with nodes. Entries of
+ * other nodes are skipped. Returns 0, or -errno after one message; import_map_free() is allowed in
+ * either case.
  */
 int import_map_load(struct import_map *map, const char *path, const struct run_survey *survey,
 		    const struct loom_modules *names) __attribute__((warn_unused_result));
