@@ -36,7 +36,7 @@ if [ ! -d grid ]; then
 	loomsim grid 400 1 36
 	for node in {0..35}; do
 		row=$((node / 6)) column=$((node % 6))
-		echo "0 $node $((row % 2 ? 5 - column : column)) $row$([ $node != 35 ] || echo " 1=34")"
+		echo "0 $node $((row % 2 ? 5 - column : column)) $row$([ "$node" != 35 ] || echo " 1=34")"
 	done >grid.map
 	ovni-loom import grid.trace.bin -o grid --map grid.map
 fi
