@@ -344,6 +344,18 @@ static void a_small_file_is_read_once(void **state)
 	free(b.data);
 }
 
+static void a_zeroed_stream_has_no_events(void **state)
+{
+	struct stream s = {0};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(stream_step(&s), 0);
+		stream_rewind(&s);
+	}
+	stream_close(&s);
+}
+
 /* The second one begins in the middle of the first, and its end does not unmap the file. */
 static void a_stream_is_read_twice_from_one_mapping(void **state)
 {
@@ -634,6 +646,7 @@ int main(void)
 		cmocka_unit_test(paths_that_are_no_files_are_refused),
 		cmocka_unit_test(a_stream_without_write_permission_is_read),
 		cmocka_unit_test(every_event_is_seen_once_mapped_or_not),
+		cmocka_unit_test(a_zeroed_stream_has_no_events),
 		cmocka_unit_test(a_small_file_is_read_once),
 		cmocka_unit_test(a_stream_is_read_twice_from_one_mapping),
 		cmocka_unit_test(read_space_is_released),

@@ -272,6 +272,8 @@ void stream_rewind(struct stream *stream)
 {
 	memset(&stream->ev, 0, sizeof(stream->ev));
 	stream->error = 0;
+	if (!stream->path)
+		return; /* not open: it has no events */
 	if (stream->loaded) {
 		stream->at = stream->base + STREAM_HEADER_SIZE;
 		stream->end = stream->base + stream->size;

@@ -124,7 +124,8 @@ static inline uint64_t stream_offset(const struct stream *stream)
 /* Logs the error of stream_step(), with path and byte. */
 void stream_report(const struct stream *stream);
 
-/* Goes back before the first event. stream->ev.size is 0 until the next step. */
+/* Goes back before the first event. stream->ev.size is 0 until the next step. A zeroed stream stays
+ * one without events. */
 void stream_rewind(struct stream *stream);
 
 /* ---- writing ---- */
