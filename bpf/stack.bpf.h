@@ -4,11 +4,10 @@
  *
  * In: next at its switch-in, and when it fell asleep; out: a RECORD_STACK before the record of the
  * switch. While a task sleeps its stack does not change, so only a long sleep costs something (but
- * for the copy of a user stack on kernels without task work: why/user_copy.bpf.h). At
- * most STACKS_PER_SECOND of all threads and STACKS_PER_TASK of one are taken in a second; the
- * others are counted in the state of the CPU. The kernel leaves out its scheduler's own functions:
- * the first address is in the caller of schedule(). The program that includes this has
- * why/user_copy.bpf.h before. Specification: why.md A8, and part B.
+ * for the copy of a user stack on kernels without task work: why/user_copy.bpf.h). At most
+ * STACKS_PER_SECOND of all threads and STACKS_PER_TASK of one are taken in a second; the others are
+ * counted in the state of the CPU. The kernel leaves out its scheduler's own functions: the first
+ * address is in the caller of schedule(). Included behind why/user_copy.bpf.h. Specification: why.md A8, and part B.
  */
 #ifndef BPF_STACK_H
 #define BPF_STACK_H

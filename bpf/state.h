@@ -288,8 +288,7 @@ enum user_stack_way {
 #define USER_COPY_SIZE (__builtin_offsetof(struct user_stack, stack) + USER_COPY_MAX)
 
 struct user_copy {
-	__u64 switches; /* of the task by then: with another number, it is a copy of an earlier one
-			 */
+	__u64 switches; /* of the task when it was made: else it is of an earlier sleep */
 	__u64 absent;	/* the page at this address could not be read; 0: none */
 	__u8 record[USER_COPY_SIZE]; /* a struct user_stack that ends early */
 };

@@ -9,8 +9,8 @@
  * contradictions beyond the bounds of the clocks, and the largest. A call counts as one of all
  * ranks only while all ranks of the job are there from MPI_Init on, call the same sequence of
  * synchronising collectives, and no rank leaves one before another rank of its own node, whose
- * clock is the same, enters it: else nothing is said. If the trace has their communicators
- * (--api mpi-messages), those of MPI_COMM_WORLD and its copies alone are compared. Invariant:
+ * clock is the same, enters it: else nothing is said. If the trace has the communicators of
+ * collectives (--api mpi-messages), only those of MPI_COMM_WORLD and its copies count. Invariant:
  * memory follows the collectives that some ranks have left and others not entered, at most
  * OPEN_MOST. Specification: job.md 4.4.
  */
@@ -24,7 +24,7 @@
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 #include "trace/catalog/catalog.h"
-#include "trace/messages/messages.h"
+#include "trace/messages/mpi_calls.h"
 
 #define OPEN_MOST (1u << 20) /* instances */
 #define NO_THREAD UINT32_MAX
@@ -68,7 +68,7 @@ void clock_check_metadata(struct emulator *emu, const struct json *meta)
 
 		emu->calls_dropped |= json_u64(json_get(at, "probe.sampled"), &sampled) && sampled;
 	}
-	emu->communicators |= messages_declare_collectives(meta);
+	emu->communicators |= mpi_calls_declare_collectives(meta);
 }
 
 /* Whether all ranks of one job are there, on several nodes. */

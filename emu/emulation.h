@@ -196,7 +196,8 @@ int clock_check_prepare(struct emulator *emu) __attribute__((warn_unused_result)
 int clock_check_step(struct emulator *emu, struct thread *th, const struct action *action)
 	__attribute__((warn_unused_result));
 struct collective_call;
-/* The same of a call with its communicator: messages.h. `emu` is the emulator. */
+/* Takes a collective whose communicator is known, at its begin and its end; `emu`: the emulator.
+ * Returns 0, or -ENOMEM after a message. */
 int clock_check_collective(void *emu, const struct collective_call *collective)
 	__attribute__((warn_unused_result));
 /* Warns of contradictions, after the last event. */

@@ -29,6 +29,7 @@
 #       repeats a recording and its comparison, N times at most, until the command counts no failure
 #   program_lengths WHY [OPTIONS]
 #       writes the name and the length of each program of ovni-bpf -a --why=WHY OPTIONS to len.WHY.txt, in translated bytes
+#   make_own_maps       makes ./own_maps, which as the command of a recording prints the BPF maps of its recorder alone
 #   on_disk             true if the scratch folder is on a disk, where files are waited for
 #   longer LONG SHORT   prints LONG in make check-long, else SHORT
 #   finish              ends the test: status 1 if anything was wrong
@@ -114,6 +115,14 @@ wait_until() { # COMMAND...
 		sleep 0.01
 	done
 	return 1
+}
+
+make_own_maps() {
+	cat >own_maps <<-'X'
+		#!/bin/bash
+		sed -n 's/^map_id:[[:space:]]*//p' /proc/$PPID/fdinfo/* | sort -un | while read -r id; do bpftool map show id "$id"; done
+	X
+	chmod +x own_maps
 }
 
 on_disk() { [ "$(stat -f -c %T .)" != tmpfs ]; }

@@ -3,9 +3,9 @@
 #
 # ovni-job beside the ranks of an MPI program, in a Slurm of two nodes, whose clocks are 1000 s apart: under srun, and
 # under mpirun. Each rank is recorded once, by its node, also one that lives 5 ms, and no process of another user or
-# another job; clocks are corrected to the truth. Then every end: a recorder is killed, a node has no privilege, a disk
-# is full, a recorder is late, ovni-job is signalled, interrupted, cancelled, or left behind by its script. The
-# application ends with its own status, and the missing node is named.
+# another job; clocks are corrected to the truth. Then every end: a recorder is killed, or gets several signals, a node
+# has no privilege, a disk is full, a recorder is late, ovni-job is signalled, interrupted, cancelled, or left behind by
+# its script. The application ends with its own status, and the missing node is named.
 # needs: root alone
 # long: needs Slurm
 set -u
@@ -126,6 +126,24 @@ ended 3 "killed: ovni-job" killed.log
 expect "killed: named: $(cat killed.log)" grep -q 'node n2 is incomplete: the recorder was killed by signal 9$' killed.log
 expect "killed: the other node is complete" is killed/node/n1.json complete
 missing killed 'node n2 is incomplete: the recorder was killed by signal 9'
+
+# ---- several signals, from the launcher, its daemons and scripts: each from another process ----
+start signals
+ranks ./app 20 3 "$T/go.signals" >signals.out 2>log &
+srun=$!
+wait_for "the ranks of signals have begun" began signals.out
+recorders=$(recorder_of signals n1; recorder_of signals n2)
+for ((i = 0; i < 5; i++)); do
+	# shellcheck disable=SC2086 # pids
+	env kill -TERM $recorders 2>/dev/null
+done
+for pid in $recorders; do wait_for "signals: the recorder $pid ends" gone "$pid"; done
+: >go.signals
+wait $srun
+ended 3 "signals: the application goes on" log
+wait $job
+ended 0 "signals: ovni-job" signals.log
+for node in n1 n2; do expect "signals: $node is complete, not $(state signals/node/$node.json)" is "signals/node/$node.json" complete; done
 
 # ---- a node without privilege; a full disk: no file of the recorder may have more than 8 KiB ----
 wrapper=./weak record_job weak.t >weak.t.log 2>&1 &

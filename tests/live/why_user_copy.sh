@@ -88,16 +88,17 @@ E
 copied=1 python3 older-judge.py || complain "older: the frames"
 
 # Maps of this way alone. The doctor, and the plan. A real-time kernel, by the type of its spin locks, is refused.
-before "$RECORDER" -o maps --why=stack=both -- bpftool map show >maps.log 2>&1
+make_own_maps
+before "$RECORDER" -o maps --why=stack=both -- ./own_maps >maps.log 2>&1
 grep -q 'task_storage.*user_copies' maps.log || complain "no storage of copies: $(cat maps.log)"
 grep -q 'user_stack_slot' maps.log && complain "slots of task work: $(cat maps.log)"
-"$RECORDER" -o kernel-maps --why=stack -- bpftool map show >maps.log 2>&1
+"$RECORDER" -o kernel-maps --why=stack -- ./own_maps >maps.log 2>&1
 grep -q 'user_copies' maps.log && complain "--why=stack has a storage of copies: $(cat maps.log)"
 before "$RECORDER" doctor | tr -s ' \n' ' ' | grep -q 'less user stacks recorded .* copied at each sleep' || complain "doctor: $(before "$RECORDER" doctor)"
 before "$RECORDER" --dry-run --why=stack=user -a | grep -q 'up to 3584, copied at each sleep' || complain "--dry-run"
 hidden=$hidden,spinlock=swait_queue_head
 before "$RECORDER" -o rt --why=stack=both -- true >rt.log 2>&1
-[ $? = 1 ] && grep -q 'on a real-time kernel (PREEMPT_RT) stacks of user code need Linux 6.18' rt.log || complain "rt: $(cat rt.log)"
+[ $? = 1 ] && grep -q 'need Linux 5.15 or newer, and 6.18 on a real-time kernel' rt.log || complain "rt: $(cat rt.log)"
 [ ! -e rt ] || complain "a refused recording left a trace"
 before "$RECORDER" -o rt --why=stack -- true >rt.log 2>&1 || complain "rt, kernel stacks: $(cat rt.log)"
 finish

@@ -327,9 +327,10 @@ done
 "$B/bin/ovni-check" part >check.log 2>&1 || [ $? = 3 ] || complain "part: $(cat check.log)"
 
 # What is not asked for is not there: no map, and no frame.
-"$RECORDER" -o kernel --why=stack -- bpftool map show >maps.log 2>&1
+make_own_maps
+"$RECORDER" -o kernel --why=stack -- ./own_maps >maps.log 2>&1
 grep -q 'array' maps.log && ! grep -q 'user_stack' maps.log || complain "--why=stack has maps of user stacks: $(cat maps.log)"
-"$RECORDER" -o both --why=stack=both -- bpftool map show >maps.log 2>&1
+"$RECORDER" -o both --why=stack=both -- ./own_maps >maps.log 2>&1
 grep -q 'user_stack_ring' maps.log || complain "--why=stack=both has no ring: $(cat maps.log)"
 grep -qs '@' kernel/stacks && complain "--why=stack has frames of user code"
 finish

@@ -255,7 +255,7 @@ void filter_check_part(const struct filter *f, const struct source *source, int6
 		 source->trace.path, (double)clock_distance(first, last) / 1e9);
 }
 
-/* One stream of a process has its rank; those of a process follow each other. */
+/* One stream of a process has its rank. The streams of a process follow each other. */
 static void choose_ranks(struct filter *f, const struct source *source)
 {
 	const struct owner *owners = source->owners;

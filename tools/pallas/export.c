@@ -35,7 +35,7 @@
 #include "trace/base/off_cpu.h"
 #include "trace/pallas/write/archive_writer.h"
 #include "trace/base/build_info.h"
-#include "trace/messages/messages.h"
+#include "trace/messages/mpi_calls.h"
 
 enum role {
 	ROLE_POINT,
@@ -567,7 +567,7 @@ static int put_mpi(struct export *x, bool at_end, int64_t clock)
 /* An event, and the records of MPI after the begin and before the end of a call. */
 static int put_with_mpi(struct export *x, const struct event *ev)
 {
-	char call = messages_call(ev);
+	char call = mpi_call_event(ev);
 	int err = call == ']' ? put_mpi(x, true, ev->clock) : 0;
 
 	if (!err)

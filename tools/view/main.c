@@ -21,12 +21,11 @@
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 #include "trace/catalog/priorities.h"
+#include "trace/loom/modules.h"
 
 #define DEFAULT_TRACE "ovni" /* of ovni-bpf without -o */
 #define LEVEL_FAST    1	     /* of deflate: keeps up with the walk */
 #define LEVEL_SMALL   6
-#define PLACE_MOST    1000000 /* of a coordinate of a node (loom.md 9.6) */
-#define INPUTS_MOST   256     /* of a node */
 
 struct options {
 	const char *path, *output;
@@ -126,14 +125,14 @@ static void put_node(const struct json *accel, struct json *thread)
 	put_same(thread, "node", accel, "hw_node_id");
 	if (json_key(accel, "lane")) /* its node has the place */
 		json_put_bool(thread, "lane", true);
-	if (within(accel, "x", -PLACE_MOST, PLACE_MOST) &&
-	    within(accel, "y", -PLACE_MOST, PLACE_MOST)) {
+	if (within(accel, "x", -LOOM_PLACE_MOST, LOOM_PLACE_MOST) &&
+	    within(accel, "y", -LOOM_PLACE_MOST, LOOM_PLACE_MOST)) {
 		put_same(thread, "x", accel, "x");
 		put_same(thread, "y", accel, "y");
 	}
 	list = input ? json_put_array(thread, "inputs") : NULL;
-	for (int i = 0; input && i < INPUTS_MOST; input = json_next(input), i++) {
-		if (!within(input, "input", 0, INPUTS_MOST - 1) ||
+	for (int i = 0; input && i < LOOM_INPUTS; input = json_next(input), i++) {
+		if (!within(input, "input", 0, LOOM_INPUTS - 1) ||
 		    !within(input, "from", 0, UINT32_MAX))
 			continue;
 		entry = json_put_object(list, NULL);

@@ -9,6 +9,7 @@
 #include "trace/base/array.h"
 #include "trace/base/log.h"
 #include "trace/messages/messages.h"
+#include "trace/messages/mpi_calls.h"
 
 #define GENERATIONS 64 /* between the recorder and a process */
 
@@ -228,9 +229,7 @@ static int take_metadata(struct findings *f, uint32_t stream, const struct json 
 	}
 	for (const struct json *mark = json_first(json_get(meta, "ovni.mark")); mark;
 	     mark = json_next(mark)) {
-		const char *title = json_string(json_key(mark, "title"));
-
-		f->state->with_messages |= title && !strcmp(title, MESSAGES_TITLE);
+		f->state->with_messages |= mpi_calls_declared(mark);
 		if (findings_add_marks(f->state, mark))
 			return -ENOMEM;
 	}

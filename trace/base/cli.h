@@ -96,9 +96,9 @@ int cli_ranks(const struct cli_option *option, const char *text, void *to);  /* 
 
 /* ---- lists: of names "n1,n2", of ranks "0-3,7" (cli_ranks()) ---- */
 
-/* The next item of a list from *at on, and its length; false at the end. */
+/* Takes an item of a list, of `*size` bytes, and moves *at behind it. False at the end. */
 bool cli_next_item(const char **at, const char **item, size_t *size);
-/* The ends of the item "7" or "0-3"; false: it is neither. */
+/* The lowest and the highest rank of an item "7" or "0-3"; false: it is neither. */
 bool cli_read_range(const char *item, size_t size, uint64_t *low, uint64_t *high);
 bool cli_list_has(const char *list, const char *name);
 bool cli_ranks_have(const char *list, int64_t rank);

@@ -15,6 +15,10 @@
 
 #include "trace/base/hash.h"
 
+/* Limits of the place of a node, in a mapping and in the metadata (loom.md 9.6). */
+#define LOOM_PLACE_MOST 1000000 /* of a coordinate, in either direction */
+#define LOOM_INPUTS	256	/* of a node */
+
 struct inflow;
 struct tokens;
 

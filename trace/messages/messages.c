@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "trace/messages/communicators.h"
+#include "trace/messages/mpi_calls.h"
 #include "trace/base/array.h"
 #include "trace/base/log.h"
 #include "trace/ovni/event.h"
@@ -23,7 +24,7 @@
 
 /* The marks of user/apis/mpi-messages.json. */
 enum value {
-	VALUE_CALL = 56, /* the stack of calls */
+	VALUE_CALL = MPI_CALLS_TYPE, /* the stack of calls */
 	VALUE_TAG_TO_RECEIVE,
 	VALUE_SOURCE_TO_RECEIVE,
 	VALUE_KEY,
@@ -40,73 +41,6 @@ enum value {
 	VALUES_END,
 };
 #define VALUES (VALUES_END - VALUE_CALL)
-
-enum call {
-	CALL_NONE_OF_OURS,
-	CALL_SEND,
-	CALL_ISEND,
-	CALL_RECV,
-	CALL_IRECV,
-	CALL_SENDRECV,
-	CALL_WAIT,
-	CALL_WAITALL,
-	CALL_CANCEL, /* the last one that is about messages */
-	CALL_DUP,
-	CALL_SPLIT,
-	CALL_NEW_COMM,
-	CALL_COLLECTIVE,
-	CALL_UNSUPPORTED,
-};
-
-static const struct {
-	const char *name;
-	enum call call;
-	enum collective_op op; /* of CALL_COLLECTIVE */
-} calls[] = {
-	{"MPI_Send", CALL_SEND},
-	{"MPI_Bsend", CALL_SEND},
-	{"MPI_Ssend", CALL_SEND},
-	{"MPI_Rsend", CALL_SEND},
-	{"MPI_Isend", CALL_ISEND},
-	{"MPI_Ibsend", CALL_ISEND},
-	{"MPI_Issend", CALL_ISEND},
-	{"MPI_Irsend", CALL_ISEND},
-	{"MPI_Recv", CALL_RECV},
-	{"MPI_Irecv", CALL_IRECV},
-	{"MPI_Sendrecv", CALL_SENDRECV},
-	{"MPI_Sendrecv_replace", CALL_SENDRECV},
-	{"MPI_Wait", CALL_WAIT},
-	{"MPI_Waitall", CALL_WAITALL},
-	{"MPI_Cancel", CALL_CANCEL},
-	{"MPI_Comm_dup", CALL_DUP},
-	{"MPI_Comm_split", CALL_SPLIT},
-	{"MPI_Comm_create", CALL_NEW_COMM},
-	{"MPI_Comm_split_type", CALL_NEW_COMM},
-	{"MPI_Comm_dup_with_info", CALL_DUP},
-	{"MPI_Comm_idup", CALL_NEW_COMM},
-	{"MPI_Cart_create", CALL_NEW_COMM},
-	{"MPI_Cart_sub", CALL_NEW_COMM},
-	{"MPI_Graph_create", CALL_NEW_COMM},
-	{"MPI_Dist_graph_create", CALL_NEW_COMM},
-	{"MPI_Dist_graph_create_adjacent", CALL_NEW_COMM},
-	{"MPI_Barrier", CALL_COLLECTIVE, COLLECTIVE_BARRIER},
-	{"MPI_Bcast", CALL_COLLECTIVE, COLLECTIVE_BCAST},
-	{"MPI_Gather", CALL_COLLECTIVE, COLLECTIVE_GATHER},
-	{"MPI_Gatherv", CALL_COLLECTIVE, COLLECTIVE_GATHERV},
-	{"MPI_Scatter", CALL_COLLECTIVE, COLLECTIVE_SCATTER},
-	{"MPI_Scatterv", CALL_COLLECTIVE, COLLECTIVE_SCATTERV},
-	{"MPI_Allgather", CALL_COLLECTIVE, COLLECTIVE_ALLGATHER},
-	{"MPI_Allgatherv", CALL_COLLECTIVE, COLLECTIVE_ALLGATHERV},
-	{"MPI_Alltoall", CALL_COLLECTIVE, COLLECTIVE_ALLTOALL},
-	{"MPI_Alltoallv", CALL_COLLECTIVE, COLLECTIVE_ALLTOALLV},
-	{"MPI_Alltoallw", CALL_COLLECTIVE, COLLECTIVE_ALLTOALLW},
-	{"MPI_Allreduce", CALL_COLLECTIVE, COLLECTIVE_ALLREDUCE},
-	{"MPI_Reduce", CALL_COLLECTIVE, COLLECTIVE_REDUCE},
-	{"MPI_Reduce_scatter", CALL_COLLECTIVE, COLLECTIVE_REDUCE_SCATTER},
-	{"MPI_Scan", CALL_COLLECTIVE, COLLECTIVE_SCAN},
-	{"MPI_Exscan", CALL_COLLECTIVE, COLLECTIVE_EXSCAN},
-	{"MPI_Reduce_scatter_block", CALL_COLLECTIVE, COLLECTIVE_REDUCE_SCATTER_BLOCK},
-};
 
 /* A send or a receive. */
 struct op {
@@ -135,14 +69,14 @@ struct inbox {
 };
 
 struct thread {
-	uint8_t call[LABELS]; /* enum call by value of the mark, */
+	uint8_t call[LABELS]; /* enum mpi_call_kind by value of the mark, */
 	uint8_t op[LABELS];   /* of a collective enum collective_op */
 	bool mpich[LABELS];
 	int64_t value[VALUES]; /* of the present call */
 	uint32_t has;	       /* bits of `value` */
 	uint64_t requests[REQUESTS];
 	unsigned nrequests;
-	enum call present;
+	enum mpi_call_kind present;
 	enum collective_op collective;
 	uint32_t calls; /* so far */
 	bool is_mpich, returning;
@@ -168,49 +102,12 @@ struct messages_own {
 
 /* ---- what a stream can have ---- */
 
-static bool is_ours(const struct json *mark)
-{
-	const char *title = json_string(json_key(mark, "title"));
-
-	return title && !strcmp(title, MESSAGES_TITLE);
-}
-
-/* The call with the label of a value, an index into calls[], or -1. */
-static int find_call(const char *text, bool *mpich)
-{
-	const char *of = strstr(text, " of MPICH");
-	size_t length = of ? (size_t)(of - text) : strlen(text);
-
-	*mpich = of;
-	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-		if (strlen(calls[i].name) == length && !strncmp(calls[i].name, text, length))
-			return (int)i;
-	return -1;
-}
-
-bool messages_declare_collectives(const struct json *meta)
-{
-	const struct json *mark = json_get(meta, "ovni.mark.56"), *label;
-
-	if (!is_ours(mark))
-		return false;
-	for (label = json_first(json_key(mark, "labels")); label; label = json_next(label)) {
-		const char *text = json_string(label);
-		bool mpich;
-		int at = text ? find_call(text, &mpich) : -1;
-
-		if (at >= 0 && calls[at].call == CALL_COLLECTIVE)
-			return true;
-	}
-	return false;
-}
-
 static int read_labels(struct thread **thread, const struct json *mark)
 {
 	const struct json *label;
 	struct thread *t;
 
-	if (!is_ours(mark))
+	if (!mpi_calls_declared(mark))
 		return 0;
 	t = *thread = calloc(1, sizeof(*t));
 	if (!t)
@@ -219,13 +116,14 @@ static int read_labels(struct thread **thread, const struct json *mark)
 	for (label = json_first(json_key(mark, "labels")); label; label = json_next(label)) {
 		unsigned long value = strtoul(json_name(label), NULL, 10);
 		const char *text = json_string(label);
-		int at;
+		struct mpi_call call;
 
 		if (!text || !value || value >= LABELS)
 			continue;
-		at = find_call(text, &t->mpich[value]);
-		t->call[value] = at < 0 ? CALL_UNSUPPORTED : (uint8_t)calls[at].call;
-		t->op[value] = at < 0 ? 0 : (uint8_t)calls[at].op;
+		call = mpi_call_of(text);
+		t->call[value] = (uint8_t)call.kind;
+		t->op[value] = (uint8_t)call.op;
+		t->mpich[value] = call.mpich;
 	}
 	return 0;
 }
@@ -247,8 +145,8 @@ int messages_init(struct messages *m, const struct source *source)
 	for (size_t i = 0; i < n; i++) {
 		struct json *meta = trace_metadata(&source->trace, i);
 
-		err = read_labels(&own->threads[i], json_get(meta, "ovni.mark.56"));
-		m->collectives |= messages_declare_collectives(meta);
+		err = read_labels(&own->threads[i], json_get(meta, MPI_CALLS_MARK));
+		m->collectives |= mpi_calls_declare_collectives(meta);
 		json_free(meta);
 		if (err)
 			return log_no_memory("for the messages");
@@ -805,71 +703,6 @@ static int cancel(struct messages *m, uint32_t stream, uint64_t request)
 
 /* ---- collectives ---- */
 
-bool collective_synchronises(enum collective_op op)
-{
-	return op == COLLECTIVE_BARRIER || op == COLLECTIVE_REDUCE_SCATTER ||
-	       op == COLLECTIVE_REDUCE_SCATTER_BLOCK ||
-	       (op >= COLLECTIVE_ALLGATHER && op <= COLLECTIVE_ALLREDUCE);
-}
-
-bool collective_has_root(enum collective_op op)
-{
-	return (op >= COLLECTIVE_BCAST && op <= COLLECTIVE_SCATTERV) || op == COLLECTIVE_REDUCE;
-}
-
-/* `n` times `bytes`, or -1 if one is not known. */
-static int64_t times(int64_t n, int64_t bytes)
-{
-	int64_t product;
-
-	return n < 0 || bytes < 0 || __builtin_mul_overflow(n, bytes, &product) ? -1 : product;
-}
-
-/* The bytes of a call: those of all that its arguments say for every rank in the same way; the
- * others (gather, scatter, and those with a list of counts) are not recorded. */
-static void collective_bytes(struct messages *m, const struct thread *t, struct collective_call *c)
-{
-	struct communicators *comms = &m->own->comms;
-	int64_t bytes = bytes_of(m, c->stream, t);
-	int32_t rank = communicators_rank(comms, c->stream);
-	bool is_root = c->root == rank;
-
-	switch (c->op) {
-	case COLLECTIVE_BARRIER:
-		c->sent = c->received = 0;
-		break;
-	case COLLECTIVE_BCAST:
-		c->sent = is_root ? bytes : 0;
-		c->received = is_root ? 0 : bytes;
-		break;
-	case COLLECTIVE_REDUCE:
-		c->sent = bytes;
-		c->received = is_root ? bytes : 0;
-		break;
-	case COLLECTIVE_ALLREDUCE:
-	case COLLECTIVE_SCAN:
-		c->sent = c->received = bytes;
-		break;
-	case COLLECTIVE_EXSCAN: /* the first rank gets nothing */
-		c->sent = bytes;
-		c->received = communicators_member(comms, c->comm, 0) == rank ? 0 : bytes;
-		break;
-	case COLLECTIVE_ALLGATHER:
-		c->sent = bytes;
-		c->received = times(communicators_size(comms, c->comm), bytes);
-		break;
-	case COLLECTIVE_ALLTOALL:
-		c->sent = c->received = times(communicators_size(comms, c->comm), bytes);
-		break;
-	case COLLECTIVE_REDUCE_SCATTER_BLOCK:
-		c->sent = times(communicators_size(comms, c->comm), bytes);
-		c->received = bytes;
-		break;
-	default:
-		break;
-	}
-}
-
 static int tell_collective(struct messages *m, uint32_t stream, const struct thread *t, bool over)
 {
 	struct communicators *comms = &m->own->comms;
@@ -891,14 +724,14 @@ static int tell_collective(struct messages *m, uint32_t stream, const struct thr
 	if (collective_has_root(c.op) && has(t, VALUE_PARTNER))
 		c.root = communicators_member(comms, c.comm, get(t, VALUE_PARTNER));
 	if (over)
-		collective_bytes(m, t, &c);
+		collective_bytes(&c, comms, bytes_of(m, stream, t));
 	return m->collective(m->arg, &c);
 }
 
 /* A call is over, and its values are there. */
 static int end_call(struct messages *m, uint32_t stream, struct thread *t)
 {
-	enum call call = t->present;
+	enum mpi_call_kind call = t->present;
 	int err = 0;
 
 	t->returning = false;
@@ -989,15 +822,6 @@ static void forget_values(struct thread *t)
 	memset(t->value, 0, sizeof(t->value));
 }
 
-char messages_call(const struct event *ev)
-{
-	return ev->model == 'O' && ev->category == 'M' && ev->payload_size >= 12 &&
-			       get_i32(ev->payload + 8) == VALUE_CALL &&
-			       (ev->value == '[' || ev->value == ']')
-		       ? ev->value
-		       : 0;
-}
-
 int messages_step(struct messages *m, uint32_t stream, const struct event *ev)
 {
 	struct thread *t = m->own->threads[stream];
@@ -1028,21 +852,23 @@ int messages_step(struct messages *m, uint32_t stream, const struct event *ev)
 		return 0;
 	if (ev->value == '=') {
 		add_value(t, type, value);
-	} else if (messages_call(ev) == '[') {
+	} else if (mpi_call_event(ev) == '[') {
 		t->calls++;
-		t->present = value > 0 && value < LABELS ? t->call[value] : CALL_NONE_OF_OURS;
-		t->is_mpich = value > 0 && value < LABELS && t->mpich[value];
-		if (m->only_collectives && t->present < CALL_DUP)
+		if (value <= 0 || value >= LABELS)
+			value = 0; /* which is none of ours */
+		t->present = t->call[value];
+		t->collective = t->op[value];
+		t->is_mpich = t->mpich[value];
+		if (m->only_collectives && t->present <= CALL_CANCEL)
 			t->present = CALL_NONE_OF_OURS;
-		t->collective = value > 0 && value < LABELS ? t->op[value] : 0;
 		t->enter = clock;
 		return begin_call(m, stream, t);
-	} else if (messages_call(ev) == ']' && t->present == CALL_COLLECTIVE) {
+	} else if (mpi_call_event(ev) == ']' && t->present == CALL_COLLECTIVE) {
 		err = tell_collective(m, stream, t, true); /* which has nothing to come back */
 		t->present = CALL_NONE_OF_OURS;
 		forget_values(t);
 		return err;
-	} else if (messages_call(ev) == ']' && t->present != CALL_NONE_OF_OURS) {
+	} else if (mpi_call_event(ev) == ']' && t->present != CALL_NONE_OF_OURS) {
 		t->leave = clock;
 		t->returning = true;
 	}

@@ -24,13 +24,10 @@
 #include <stdint.h>
 
 #include "trace/base/hash.h"
+#include "trace/messages/mpi_collectives.h"
 
 struct event;
-struct json;
 struct source;
-
-/* The title of the stack of calls that --api mpi-messages records. */
-#define MESSAGES_TITLE "MPI messages"
 
 /* The waits of one rank for another. A call that waits for several messages at once counts its time
  * once. */
@@ -57,7 +54,7 @@ static inline const struct message_wait *message_pair_wait(const struct message_
 	return receiver ? &pair->late_sender : &pair->late_receiver;
 }
 
-/* The send or the receive of a message. A stream counts its calls from 1 (messages_call()). */
+/* The send or the receive of a message. A stream counts its calls from 1 (mpi_call_event()). */
 struct message_end {
 	int32_t rank; /* in MPI_COMM_WORLD */
 	/* the call that begins it: its stream, its number there, and the clock at which it begins
@@ -80,50 +77,9 @@ struct message {
 	int64_t bytes; /* -1: not known */
 };
 
-/* The collectives of --api mpi-messages; the numbers are those of OTF2. */
-enum collective_op {
-	COLLECTIVE_BARRIER,
-	COLLECTIVE_BCAST,
-	COLLECTIVE_GATHER,
-	COLLECTIVE_GATHERV,
-	COLLECTIVE_SCATTER,
-	COLLECTIVE_SCATTERV,
-	COLLECTIVE_ALLGATHER,
-	COLLECTIVE_ALLGATHERV,
-	COLLECTIVE_ALLTOALL,
-	COLLECTIVE_ALLTOALLV,
-	COLLECTIVE_ALLTOALLW,
-	COLLECTIVE_ALLREDUCE,
-	COLLECTIVE_REDUCE,
-	COLLECTIVE_REDUCE_SCATTER,
-	COLLECTIVE_SCAN,
-	COLLECTIVE_EXSCAN,
-	COLLECTIVE_REDUCE_SCATTER_BLOCK,
-};
-
-/* A call of a collective begins or ends with the present event. */
-struct collective_call {
-	uint32_t stream, call; /* as in struct message_end */
-	enum collective_op op;
-	bool over;
-	bool world;    /* its communicator has all ranks of MPI_COMM_WORLD, in their order */
-	uint32_t comm; /* its number; UINT32_MAX: not known */
-	int32_t root;  /* rank in MPI_COMM_WORLD; -1: none, or not known */
-	/* bytes that the rank gives to it, and gets from it; -1: not known, or not over */
-	int64_t sent, received;
-};
-
-/* Whether no rank can leave it before all have entered. */
-bool collective_synchronises(enum collective_op op);
-/* Whether it has a root. */
-bool collective_has_root(enum collective_op op);
-/* Whether the calls in the metadata of a stream include collectives: only then their communicators
- * are known. */
-bool messages_declare_collectives(const struct json *meta);
-
 struct messages {
-	/* Called for each call of a collective, at its begin and at its end, if not NULL; as
-	 * `matched`. */
+	/* Called at the begin and at the end of each collective, if not NULL. Returns as `matched`.
+	 */
 	int (*collective)(void *arg, const struct collective_call *collective);
 	/* Called for each message, when both calls are over, if not NULL. 0, or a negative error,
 	 * which ends the walk. */
@@ -152,9 +108,6 @@ struct messages {
 /* Returns 0, or -ENOMEM after one message; messages_fini() must follow in both cases. */
 int messages_init(struct messages *messages, const struct source *source)
 	__attribute__((warn_unused_result));
-
-/* '[' if a call of MPI begins with the event, ']' if it ends, 0 for other events. */
-char messages_call(const struct event *ev);
 
 /* One event of a walk. Returns 0, -ENOMEM, or what `matched` returns; so does the end. */
 int messages_step(struct messages *messages, uint32_t stream, const struct event *ev)

@@ -328,10 +328,9 @@ static int choose_stacks(struct bpf_load *bpf, const struct options *options, co
 	bpf->preempted = bpf->stack_ns && options->preempted;
 	if (!(bpf->stack_parts & STACK_OF_USER) || bpf->user_stack_way != USER_STACKS_NONE)
 		return 0;
-	log_error(
-		"--why=stack=%s: on a real-time kernel (PREEMPT_RT) stacks of user code need Linux "
-		"6.18 or newer; --why=stack=kernel does not",
-		bpf->stack_parts & STACK_OF_KERNEL ? "both" : "user");
+	log_error("--why=stack=%s: stacks of user code need Linux 5.15 or newer, and 6.18 on a "
+		  "real-time kernel (PREEMPT_RT); --why=stack=kernel does not",
+		  bpf->stack_parts & STACK_OF_KERNEL ? "both" : "user");
 	return -EOPNOTSUPP;
 }
 

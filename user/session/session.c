@@ -35,8 +35,8 @@
 
 /* ---- recording ---- */
 
-/* A launcher ends a job by any number of signals, from itself, its daemons and its scripts; what it
- * wants at once, it kills. So a second one tells nothing. */
+/* Launchers send several signals to end a job: from their daemons, srun, and scripts. A second one
+ * is not the user's wish to end at once; for that, launchers use SIGKILL. */
 static bool by_launcher(const struct recorder *r)
 {
 	return r->options->job_plan;

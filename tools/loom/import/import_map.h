@@ -14,9 +14,6 @@
 #include "trace/base/hash.h"
 #include "trace/loom/modules.h"
 
-#define LOOM_PLACE_MOST 1000000 /* of a coordinate, in either direction */
-#define LOOM_INPUTS	256	/* of a node */
-
 struct import_place {
 	int32_t x, y; /* to the right, downwards; in units of the file */
 	bool given;

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace/messages/mpi_calls.h"
+
+#include <string.h>
+
+#include "trace/base/json.h"
+#include "trace/ovni/event.h"
+
+static const struct {
+	const char *name;
+	enum mpi_call_kind kind;
+	enum collective_op op;
+} calls[] = {
+	{"MPI_Send", CALL_SEND},
+	{"MPI_Bsend", CALL_SEND},
+	{"MPI_Ssend", CALL_SEND},
+	{"MPI_Rsend", CALL_SEND},
+	{"MPI_Isend", CALL_ISEND},
+	{"MPI_Ibsend", CALL_ISEND},
+	{"MPI_Issend", CALL_ISEND},
+	{"MPI_Irsend", CALL_ISEND},
+	{"MPI_Recv", CALL_RECV},
+	{"MPI_Irecv", CALL_IRECV},
+	{"MPI_Sendrecv", CALL_SENDRECV},
+	{"MPI_Sendrecv_replace", CALL_SENDRECV},
+	{"MPI_Wait", CALL_WAIT},
+	{"MPI_Waitall", CALL_WAITALL},
+	{"MPI_Cancel", CALL_CANCEL},
+	{"MPI_Comm_dup", CALL_DUP},
+	{"MPI_Comm_split", CALL_SPLIT},
+	{"MPI_Comm_create", CALL_NEW_COMM},
+	{"MPI_Comm_split_type", CALL_NEW_COMM},
+	{"MPI_Comm_dup_with_info", CALL_DUP},
+	{"MPI_Comm_idup", CALL_NEW_COMM},
+	{"MPI_Cart_create", CALL_NEW_COMM},
+	{"MPI_Cart_sub", CALL_NEW_COMM},
+	{"MPI_Graph_create", CALL_NEW_COMM},
+	{"MPI_Dist_graph_create", CALL_NEW_COMM},
+	{"MPI_Dist_graph_create_adjacent", CALL_NEW_COMM},
+	{"MPI_Barrier", CALL_COLLECTIVE, COLLECTIVE_BARRIER},
+	{"MPI_Bcast", CALL_COLLECTIVE, COLLECTIVE_BCAST},
+	{"MPI_Gather", CALL_COLLECTIVE, COLLECTIVE_GATHER},
+	{"MPI_Gatherv", CALL_COLLECTIVE, COLLECTIVE_GATHERV},
+	{"MPI_Scatter", CALL_COLLECTIVE, COLLECTIVE_SCATTER},
+	{"MPI_Scatterv", CALL_COLLECTIVE, COLLECTIVE_SCATTERV},
+	{"MPI_Allgather", CALL_COLLECTIVE, COLLECTIVE_ALLGATHER},
+	{"MPI_Allgatherv", CALL_COLLECTIVE, COLLECTIVE_ALLGATHERV},
+	{"MPI_Alltoall", CALL_COLLECTIVE, COLLECTIVE_ALLTOALL},
+	{"MPI_Alltoallv", CALL_COLLECTIVE, COLLECTIVE_ALLTOALLV},
+	{"MPI_Alltoallw", CALL_COLLECTIVE, COLLECTIVE_ALLTOALLW},
+	{"MPI_Allreduce", CALL_COLLECTIVE, COLLECTIVE_ALLREDUCE},
+	{"MPI_Reduce", CALL_COLLECTIVE, COLLECTIVE_REDUCE},
+	{"MPI_Reduce_scatter", CALL_COLLECTIVE, COLLECTIVE_REDUCE_SCATTER},
+	{"MPI_Scan", CALL_COLLECTIVE, COLLECTIVE_SCAN},
+	{"MPI_Exscan", CALL_COLLECTIVE, COLLECTIVE_EXSCAN},
+	{"MPI_Reduce_scatter_block", CALL_COLLECTIVE, COLLECTIVE_REDUCE_SCATTER_BLOCK},
+};
+
+struct mpi_call mpi_call_of(const char *label)
+{
+	const char *of = strstr(label, " of MPICH");
+	size_t length = of ? (size_t)(of - label) : strlen(label);
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (strlen(calls[i].name) == length && !strncmp(calls[i].name, label, length))
+			return (struct mpi_call){calls[i].kind, calls[i].op, of != NULL};
+	return (struct mpi_call){.kind = CALL_UNSUPPORTED, .mpich = of};
+}
+
+bool mpi_calls_declared(const struct json *mark)
+{
+	const char *title = json_string(json_key(mark, "title"));
+
+	return title && !strcmp(title, MPI_CALLS_TITLE);
+}
+
+bool mpi_calls_declare_collectives(const struct json *meta)
+{
+	const struct json *mark = json_get(meta, MPI_CALLS_MARK), *label;
+
+	if (!mpi_calls_declared(mark))
+		return false;
+	for (label = json_first(json_key(mark, "labels")); label; label = json_next(label)) {
+		const char *text = json_string(label);
+
+		if (text && mpi_call_of(text).kind == CALL_COLLECTIVE)
+			return true;
+	}
+	return false;
+}
+
+char mpi_call_event(const struct event *ev)
+{
+	bool call = ev->model == 'O' && ev->category == 'M' && ev->payload_size >= 12 &&
+		    get_i32(ev->payload + 8) == MPI_CALLS_TYPE;
+
+	return call && (ev->value == '[' || ev->value == ']') ? ev->value : 0;
+}
