@@ -3,7 +3,7 @@
 #
 # The emulator and the tools, each with its N-th allocation and its N-th act on files failing: see
 # faults.py. A failed write to standard output, or to a file that may not grow, is a failure.
-# longer: 500 of each (FAULTS=all: every N, which takes ten minutes on a busy machine)
+# longer: 100 of each (FAULTS=all: every N, which takes longer than a test may on a busy machine: TEST_TIMEOUT)
 set -eu
 trace=$T/trace
 make() { "$S/tests/golden/tools_make.py" "$1"; }
@@ -34,7 +34,7 @@ thread n 1 1 ovni.finished= ovni.mark={"0":{"title":"Function","chan_type":"stac
 raw 0f 4f
 END
 mkdir "$T/run"
-FAULTS=${FAULTS:-${LONG:+500}} python3 "$S/tests/golden/faults.py" "$B" "$trace" "$T/run"
+FAULTS=${FAULTS:-${LONG:+100}} python3 "$S/tests/golden/faults.py" "$B" "$trace" "$T/run"
 
 for command in 'dump' 'info' 'top' 'check' 'report cpu' 'events' 'version'; do
 	# shellcheck disable=SC2086 # words
