@@ -16,14 +16,30 @@ need_fuzzer() {
 	fi
 }
 
+# Compiles a source once for all fuzzers of a run; prints its object.
+object_of() { # SOURCE
+	local objects=${memory:-$T}/fuzz-objects object
+	object=$objects/${1//\//_}.o
+	mkdir -p "$objects"
+	(
+		flock 9
+		[ -e "$object" ] && exit
+		"${CLANG:-clang}" -D_GNU_SOURCE -std=gnu11 -g -O1 -Wall -Wextra -Werror -I"$S" \
+			-DVERSION='"fuzz"' -DCOMMIT='"fuzz"' -DDATADIR='"."' \
+			-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all \
+			-c -o "$object.new" "$1" && mv "$object.new" "$object"
+	) 9>"$object.lock" && echo "$object"
+}
+
 build_fuzzer() { # NAME SOURCE...
-	local name=$1
+	local name=$1 source object objects=()
 	shift
+	for source in "$S/tests/fuzz/$name.c" "$@"; do
+		object=$(object_of "$source") || return 1
+		objects+=("$object")
+	done
 	# shellcheck disable=SC2086 # a list of libraries
-	"${CLANG:-clang}" -D_GNU_SOURCE -std=gnu11 -g -O1 -Wall -Wextra -Werror -I"$S" \
-		-DVERSION='"fuzz"' -DCOMMIT='"fuzz"' -DDATADIR='"."' \
-		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-		-o "$T/$name" "$S/tests/fuzz/$name.c" "$@" ${LDLIBS:-}
+	"${CLANG:-clang}" -fsanitize=fuzzer,address,undefined -o "$T/$name" "${objects[@]}" ${LDLIBS:-}
 }
 
 # The C files below the given folders, without those of main(): sources=($(module trace/base emu))

@@ -7,13 +7,13 @@
 # map and no pinned object is left; the traced program notices nothing. Events older than a
 # --flush-interval are there.
 # needs: root alone
-# longer: each act and each write, not every third; 200 random moments, not 12
+# longer: each act and each write, not every third; 100 random moments, not 12
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
 set -o pipefail
 
-POINTS=${CRASH_POINTS:-$(longer 200 12)}
+POINTS=${CRASH_POINTS:-$(longer 100 12)}
 STEP=$(longer 1 3)
 SEED=${CRASH_SEED:-$RANDOM}
 faults=$B/tests/faults/faults.so

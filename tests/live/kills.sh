@@ -13,7 +13,7 @@
 set -u
 cd "$T" || exit 1
 . "$S/tests/live/lib.sh"
-KILLS=${KILLS:-48}
+KILLS=${KILLS:-24}
 RANDOM=${KILL_SEED:-1}
 CHECK=$B/bin/ovni-check
 faults=$B/tests/faults/faults.so
