@@ -11,45 +11,43 @@ const NEXT_IDLE = -1, NEXT_UNKNOWN = -2;
 const ENTRIES = ['stays', 'calls', 'points', 'gaps', 'details'], [BY_IRQ, OF_OWNER, IN_STACK] = [0, 1, 2]; /* kinds of details */
 
 function bytesOf(text) {
-	if (Uint8Array.fromBase64)
-		return Uint8Array.fromBase64(text);
-	const binary = atob(text), bytes = new Uint8Array(binary.length);
-	for (let i = 0; i < bytes.length; i++)
-		bytes[i] = binary.charCodeAt(i);
-	return bytes;
+	return Uint8Array.fromBase64 ? Uint8Array.fromBase64(text) : Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
 }
 
 /* The bytes of a data element. */
 async function inflate(text) {
-	const stream = new Blob([bytesOf(text)]).stream().pipeThrough(new DecompressionStream('deflate'));
-	return new Uint8Array(await new Response(stream).arrayBuffer());
+	const { readable, writable } = new DecompressionStream('deflate'), writer = writable.getWriter();
+	const written = writer.write(bytesOf(text)).then(() => writer.close());
+	const [bytes] = await Promise.all([new Response(readable).arrayBuffer(), written]);
+	return new Uint8Array(bytes);
 }
 
 /* Numbers in LEB128: the first bytes of all, then the second bytes of those that have one, and so on. */
 class Column {
 	constructor(bytes, n) {
-		const values = this.values = new Float64Array(n), more = new Uint32Array(n);
 		let from = 0;
-		for (let count = n, scale = 1; count; scale *= 128) {
-			let left = 0;
+		this.bytes = bytes;
+		this.left = n;
+		this.places = []; /* of the next first byte, second byte ... */
+		for (let count = n; count;) {
 			if (count > bytes.length - from)
 				throw new RangeError('a column is too short');
-			for (let k = 0; k < count; k++) {
-				const byte = bytes[from + k], i = scale === 1 ? k : more[k];
-				values[i] += (byte & 127) * scale;
-				if (byte > 127)
-					more[left++] = i;
-			}
-			from += count;
-			count = left;
+			this.places.push(from);
+			const end = from + count;
+			for (count = 0; from < end; from++)
+				count += bytes[from] >> 7;
 		}
 		if (from !== bytes.length)
 			throw new RangeError('a column is too long');
-		this.at = 0;
 	}
 	number() {
-		const value = this.values[this.at++];
-		if (!(value <= Number.MAX_SAFE_INTEGER))
+		const { bytes, places } = this;
+		let byte = bytes[places[0]++], value = this.left-- > 0 ? byte & 127 : Infinity;
+		for (let rank = 1, scale = 128; byte > 127; rank++, scale *= 128) {
+			byte = bytes[places[rank]++];
+			value += (byte & 127) * scale;
+		}
+		if (value > Number.MAX_SAFE_INTEGER)
 			throw new RangeError('a number is missing or too large');
 		return value;
 	}
@@ -58,7 +56,7 @@ class Column {
 		return value % 2 ? -(value + 1) / 2 : value / 2;
 	}
 	more() {
-		return this.at < this.values.length;
+		return this.left > 0;
 	}
 }
 
@@ -85,6 +83,10 @@ function below(value, limit) {
 
 /* A list of entries: a block adds all of its own, or none if it is damaged. */
 class List {
+	constructor(room) {
+		this.n = 0;
+		this.room = room;
+	}
 	read(kind, bytes) {
 		const from = this.n;
 		try {
@@ -99,9 +101,7 @@ class List {
 /* Runs, in the order of the file. */
 class Runs extends List {
 	constructor(n, threads, actors, cpus, calls) {
-		super();
-		this.n = 0;
-		this.room = n;
+		super(n);
 		this.limits = { threads, actors, cpus, calls };
 		this.begin = new Float64Array(n);
 		this.end = new Float64Array(n);
@@ -119,11 +119,11 @@ class Runs extends List {
 	}
 	runs(bytes) {
 		const [head, kinds, codes, threads, wakers, nexts, gaps, durations, latencies, calls] = columnsOf(bytes, 10);
-		const recent = new Uint32Array(RECENT + 1);
+		const recent = new Uint32Array(RECENT + 1), { begin, end, latency, limits, next } = this;
 		this.lastWaker.fill(BY_UNKNOWN);
 		this.wakerBefore.fill(BY_UNKNOWN);
 		while (head.more()) {
-			const cpu = below(head.number(), this.limits.cpus), n = head.number();
+			const cpu = below(head.number(), limits.cpus), n = head.number();
 			let at = head.number(), nrecent = 0, waits = false;
 			if (n > this.room - this.n)
 				throw new RangeError('the number of runs');
@@ -134,27 +134,25 @@ class Runs extends List {
 				if (place < RECENT) {
 					thread = recent[below(place, nrecent)];
 				} else {
-					thread = below(place - RECENT, this.limits.threads);
+					thread = below(place - RECENT, limits.threads);
 					place = nrecent < RECENT ? nrecent++ : RECENT - 1;
 				}
-				for (; place > 0; place--)
-					recent[place] = recent[place - 1];
+				recent.copyWithin(1, 0, place);
 				recent[0] = thread;
 				this.thread[i] = thread;
 				this.cpu[i] = cpu;
 				this.kind[i] = kind & 15 | kind & KIND_STAY;
 				this.wake[i] = wake;
-				this.begin[i] = at;
-				this.end[i] = at += durations.number();
-				this.latency[i] = wake >= WAKE_INTERRUPT && wake !== WAKE_MOVED ? latencies.number() : -1;
+				begin[i] = at;
+				end[i] = at += durations.number();
+				latency[i] = wake >= WAKE_INTERRUPT && wake !== WAKE_MOVED ? latencies.number() : -1;
 				if (kind & KIND_CALL)
-					this.call[i] = 1 + below(calls.number(), this.limits.calls);
+					this.call[i] = 1 + below(calls.number(), limits.calls);
 				this.waker[i] = this.readWaker(wake, thread, wakers);
 				if (waits)
-					this.next[i - 1] = thread;
+					next[i - 1] = thread;
 				waits = code >> 4 === 2;
-				this.next[i] = code >> 4 === 3 ? below(nexts.number(), this.limits.actors)
-					: code >> 4 ? NEXT_UNKNOWN : NEXT_IDLE;
+				next[i] = code >> 4 === 3 ? below(nexts.number(), limits.actors) : code >> 4 ? NEXT_UNKNOWN : NEXT_IDLE;
 			}
 		}
 	}
@@ -190,8 +188,11 @@ class Levels {
 			const from = heads.number(), width = heads.number(), n = below(heads.number(), 257), first = new Uint32Array(n + 1);
 			for (let i = 0; i < n; i++)
 				first[i + 1] = first[i] + counts.number();
-			const what = Uint16Array.from({ length: below(first[n], 65536) }, () => below(whats.number(), this.whats[cpu]));
-			const share = Uint8Array.from(what, () => shares.number());
+			const what = new Uint16Array(below(first[n], 65536)), share = new Uint8Array(first[n]);
+			for (let i = 0; i < first[n]; i++) {
+				what[i] = below(whats.number(), this.whats[cpu]);
+				share[i] = shares.number();
+			}
 			(this.of[cpu][id] = this.of[cpu][id] || []).push({ from, width, end: from + n * width, first, what, share });
 		}
 	}
@@ -200,9 +201,7 @@ class Levels {
 /* Entries with a thread, a begin and an end: stays, calls, points, gaps, details. */
 class Entries extends List {
 	constructor(n, threads, limits) {
-		super();
-		this.n = 0;
-		this.room = n;
+		super(n);
 		this.threads = threads;
 		this.limits = limits;
 		this.thread = new Uint32Array(n);
