@@ -44,6 +44,7 @@ cat >wanted <<'END'
 =2|sleep|3000|1000|null|null|null|take
 =1|sleep|6000|1000|null|not in the trace|99|null
 =1|interrupts|7100|900|50|null|null|null
+=1|wait for a CPU|8000|100|null|null|null|futex_wait <- do_futex
 =1|interrupts|8100|1900|1024|null|null|null
 END
 cmp -s answer wanted || { cat answer said; exit 1; }
@@ -58,6 +59,7 @@ node "$S/tests/golden/perfetto_query.mjs" "$engine" details.file "with recursive
 cat >wanted <<'END'
 =2000|sleep|futex_wait@/[kernel]+1 do_futex@/[kernel]+2
 =3000|sleep|futex_wait@/[kernel]+1 do_futex@/[kernel]+2 take@/pool.so+26
+=8000|wait for a CPU|futex_wait@/[kernel]+1 do_futex@/[kernel]+2
 END
 cmp -s answer wanted || { cat answer said; exit 1; }
 

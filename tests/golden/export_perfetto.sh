@@ -76,17 +76,17 @@ def told(name):
     file = File(name)
     return sorted((file.place(s[0])[1:], *s[2:]) for s in file.slices)
 
-sleeps, runs = ((1, "sleep"), (2, "sleep")), (1, "interrupts")
+sleeps, runs, wait = ((1, "sleep"), (2, "sleep")), (1, "interrupts"), (1, "wait for a CPU")
 owner = {"lock_owner": "owner", "lock_owner_tid": 2}
 rest = [(sleeps[0], 6000, 7000, {"lock_owner": "not in the trace", "lock_owner_tid": 99})]
 irqs = [(runs, 1000, 2000, {"ns": 300}), (runs, 7100, 8000, {"ns": 50}), (runs, 8100, 10000, {"ns": 1024})]
 stack = {"stack": "futex_wait <- do_futex"}
 user = {"stack": "take <- [prog+0x1149]"}
-assert told("details.pftrace") == sorted(irqs + rest + [(sleeps[0], 2000, 5000, {**owner, **stack}), (sleeps[1], 3000, 4000, user)]), told("details.pftrace")
+assert told("details.pftrace") == sorted(irqs + rest + [(sleeps[0], 2000, 5000, {**owner, **stack}), (sleeps[1], 3000, 4000, user), (wait, 8000, 8100, stack)]), told("details.pftrace")
 # the same as call stacks; one is shown in the part in which its sleep ends, from the begin of the part on
 kernel = [("do_futex", "[kernel]", 2), ("futex_wait", "[kernel]", 1)]
 outer = [("[cut]", "[kernel]", 0), ("[prog+0x1149]", "prog", 0x1149), ("take", "pool+v2.so", 0x1a)]
-stacks = {(0, 1, 2000): kernel, (0, 2, 3000): outer + kernel}
+stacks = {(0, 1, 2000): kernel, (0, 2, 3000): outer + kernel, (0, 1, 8000): kernel}
 assert File("details.pftrace").stacks == stacks, File("details.pftrace").stacks
 assert File("torn.pftrace").stacks == {} and set(File("details-piece").stacks) <= {(0, 1, 2500), (0, 2, 3000)}, File("details-piece").stacks
 assert told("torn.pftrace") == sorted(irqs + rest + [(sleeps[0], 2000, 5000, owner)]), told("torn.pftrace")

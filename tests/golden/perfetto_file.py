@@ -392,7 +392,7 @@ def compare(path, trace, tool):
         need(functions[row["function"]] == int(row["wall"] or 0), row["function"], functions[row["function"]], row)
         del calls[row["function"]]
     singles = {uuid for uuid, (_, parent, name, _, _) in file.tracks.items()
-               if parent and (name in ("not recorded", "state", "idle", "sleep", "interrupts", *labelled(trace)) or name.endswith(" task"))}
+               if parent and (name in ("not recorded", "state", "idle", "sleep", "wait for a CPU", "interrupts", *labelled(trace)) or name.endswith(" task"))}
     names = {name for uuid, name, *_ in file.slices if uuid in singles}
     need(not set(calls) - names, "slices that ovni-report does not have:", dict(calls))
     return file, times
@@ -434,7 +434,7 @@ def compare_values(file, trace, tool):
     ours = {(tid, name): values for (_, tid, name), values in file.counters.items() if name not in hardware}
     need(ours == dict(wanted), "counters:", ours, dict(wanted))
     for uuid, name, begin, end, notes in file.slices:
-        if file.tracks[uuid][2] in ("sleep", "interrupts"):
+        if file.tracks[uuid][2] in ("sleep", "wait for a CPU", "interrupts"):
             continue
         for note, value in notes.items():
             if note not in ("inner", "open_at_end", "records", "reason", "taskid", "typeid", "bodyid"):

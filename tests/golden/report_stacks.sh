@@ -106,6 +106,29 @@ diff - got <<'X' || fail "the places of why: no line, no caller, the C library a
 2,asleep,sleeping,1,50000,ns::take(int)
 2,asleep,sleeping,1,80000,idle (a.c:3)
 X
+# Waits for a CPU of a preempted thread (--why=preempted): a row of each place, which add up to its waits.
+make_trace waits <<'E'
+thread n 1 1 bpf.name="one" bpf.session.machine="x86_64" ovni.require.bpf="1.0.0"
+0 OHx i32:0 i32:-1 u64:0
+1000 OHp u16:6 i32:0
+1000 OHw i32:-1
+4000 OHr u32:0 u32:0 u32:3 u32:0
+5000 OHp u16:6 i32:0
+5000 OHw i32:-1
+6000 OHr
+7000 OHp u16:6 i32:0
+7000 OHw i32:-1
+9000 OHr u32:0 u32:0 u32:3 u32:0
+9500 OHe
+E
+cp user/stacks waits/stacks
+report why --csv waits | cut -d , -f 2,6-9,11,15- >got || fail "why: waits"
+diff - got <<'X' || fail "the places of waits"
+tid,state,reason,times,time,max,from
+1,runnable,preempted,2,5000,3000,"take (pool.c:40) <- ns::f<int, long>"
+1,running,,4,3500,1000,
+1,runnable,preempted,1,1000,1000,
+X
 cut_trace -o part-user --from 350000 user >/dev/null 2>&1 || true
 dump part-user >got 2>&1 || true
 grep -q 'stack 9 (take <- ' got || fail "cut: $(cat got part-user/stacks)"

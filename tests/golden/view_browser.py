@@ -428,10 +428,11 @@ def look_at_details(browser):
     for t, words in ((500000, ["Interrupts took 300 ns of it.", "Priority: SCHED_OTHER nice 0. Allowed CPUs: 0-1."]),
                      (2000000, ["in futex for 3 ms", "owner (2) had the lock.", "Stack: futex_wait <- do_futex",
                                 "Priority: SCHED_OTHER nice 0.", "woken by owner (2)"]),
+                     (6500000, ["was runnable (preempted)", "Stack: futex_wait <- do_futex"]),
                      (4500000, ["Interrupts took 2 us of it.", "Priority: SCHED_FIFO 50. Allowed CPUs: 0-1."])):
         browser.pointer(("move", int(look.x(t)), int(look.row("t1")[1])))
         said = browser.text("#hover")
-        check("details at %d ns" % t, all(word in said for word in words), said)
+        check("details at %d ns" % t, all(word in said for word in words) and said.count("Interrupts") == words[0].count("Interrupts"), said)
     browser.pointer(("move", int(look.x(5500000)), int(look.row("t1")[1]) + 14))
     said = browser.text("#hover")
     check("the values of a call", "partner: 100, tag: 101, " in said and "color: 108" in said and said.endswith("partner: 5"), said)

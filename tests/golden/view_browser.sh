@@ -72,7 +72,10 @@ thread n 1 1 bpf.name="waiter" bpf.session={"calls":true,"machine":"x86_64","loc
 5000000 OM[ i64:1 i32:56
 6000000 OM= i64:5 i32:60
 6000000 OM] i64:1 i32:56
-7000000 OHe u32:2000
+6100000 OHp u16:6 i32:0
+6100000 OHw i32:-1
+6900000 OHr u32:2000 u32:0 u32:7 u32:0
+7000000 OHe
 thread n 1 2 bpf.name="owner" ovni.mark={"89":{"title":"Allowed\u0020CPUs","chan_type":"single","labels":{"1":"0-1"}}}
 0 OHx i32:1 i32:-1 u64:0
 100 OM= i64:1 i32:89

@@ -679,8 +679,8 @@ static void take_stay(void *arg, uint32_t stream, enum time_use use, int64_t beg
 				      time_use_reason(use));
 }
 
-/* What --why=lock, stack and irq know of the sleep that an event ends, and of the run before it.
- * The times are those before the event. */
+/* What --why=lock, stack, preempted and irq know of the sleep or the wait for a CPU that an event
+ * ends, and of the run before it. The times are those before the event. */
 static void take_details(struct exporter *x, const struct intervals *intervals, uint32_t stream,
 			 const struct event *ev)
 {
@@ -691,11 +691,12 @@ static void take_details(struct exporter *x, const struct intervals *intervals, 
 
 	if (irq_ns > 0)
 		perfetto_slices_interrupts(&x->slices, stream, from, to, irq_ns);
-	if ((owner_tid <= 0 && !stack) || t->use < TIME_ASLEEP || t->use >= TIME_LOST)
+	if ((owner_tid <= 0 && !stack) || t->use == TIME_RUNNING ||
+	    t->use >= TIME_LOST)
 		return;
 	if (owner_tid > 0)
 		owner = state_walk_find(&intervals->walk, stream, owner_tid);
-	perfetto_slices_sleep(&x->slices, stream, t->since, ev->clock,
+	perfetto_slices_off_cpu(&x->slices, stream, t->use >= TIME_ASLEEP, t->since, ev->clock,
 			      owner >= 0      ? x->subjects.threads[owner].name
 			      : owner_tid > 0 ? "not in the trace"
 					      : NULL,

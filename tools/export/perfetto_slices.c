@@ -32,12 +32,13 @@ enum track_field {
 
 /* In place of a type of marks: tracks that the exporter adds. */
 #define TYPE_OURS INT32_MIN
-enum our_channel { OUR_LIFECYCLE = 1, OUR_UNKNOWN, OUR_STATE, OUR_SLEEP, OUR_INTERRUPTS };
+enum our_channel { OUR_LIFECYCLE = 1, OUR_UNKNOWN, OUR_STATE, OUR_SLEEP, OUR_INTERRUPTS, OUR_WAIT };
 static const char *const our_names[] = {[OUR_LIFECYCLE] = "lifecycle",
 					[OUR_UNKNOWN] = "not recorded",
 					[OUR_STATE] = "state",
 					[OUR_SLEEP] = "sleep",
-					[OUR_INTERRUPTS] = "interrupts"};
+					[OUR_INTERRUPTS] = "interrupts",
+					[OUR_WAIT] = "wait for a CPU"};
 
 /* ---- tracks ---- */
 
@@ -512,10 +513,11 @@ void perfetto_slices_state(struct perfetto_slices *s, uint32_t stream, int64_t f
 	put_ours(s, stream, OUR_STATE, from, to, state, &note, *reason ? 1 : 0, NULL);
 }
 
-void perfetto_slices_sleep(struct perfetto_slices *s, uint32_t stream, int64_t from, int64_t to,
-			   const char *owner, int64_t owner_tid, const struct stack_line *stack,
-			   const struct stack_line *waker)
+void perfetto_slices_off_cpu(struct perfetto_slices *s, uint32_t stream, bool asleep, int64_t from,
+			     int64_t to, const char *owner, int64_t owner_tid,
+			     const struct stack_line *stack, const struct stack_line *waker)
 {
+	const enum our_channel channel = asleep ? OUR_SLEEP : OUR_WAIT;
 	const struct stack_line *const lines[] = {stack, waker};
 	static const char *const names[] = {"stack", "waker_stack"};
 	struct slice_note notes[4];
@@ -536,7 +538,7 @@ void perfetto_slices_sleep(struct perfetto_slices *s, uint32_t stream, int64_t f
 			notes[n++] = (struct slice_note){.name = names[i], .value.label = texts[i]};
 	}
 	if (n)
-		put_ours(s, stream, OUR_SLEEP, from, to, our_names[OUR_SLEEP], notes, n, stack);
+		put_ours(s, stream, channel, from, to, our_names[channel], notes, n, stack);
 	free(texts[0]);
 	free(texts[1]);
 }

@@ -129,11 +129,11 @@ void perfetto_slices_unknown(struct perfetto_slices *slices, uint32_t stream, in
 void perfetto_slices_state(struct perfetto_slices *slices, uint32_t stream, int64_t from,
 			   int64_t to, const char *state, const char *reason);
 
-/* A sleep with the owner of its lock (NULL: not known), its stack and that of its waker (NULL:
- * none), and a run with the time that interrupts took: as slices of their time. */
-void perfetto_slices_sleep(struct perfetto_slices *slices, uint32_t stream, int64_t from,
-			   int64_t to, const char *owner, int64_t owner_tid,
-			   const struct stack_line *stack, const struct stack_line *waker);
+/* A sleep, or a wait for a CPU, with the owner of its lock (NULL: not known), its stack and that of
+ * its waker (NULL: none), and a run with the time that interrupts took: as slices of their time. */
+void perfetto_slices_off_cpu(struct perfetto_slices *slices, uint32_t stream, bool asleep,
+			     int64_t from, int64_t to, const char *owner, int64_t owner_tid,
+			     const struct stack_line *stack, const struct stack_line *waker);
 void perfetto_slices_interrupts(struct perfetto_slices *slices, uint32_t stream, int64_t from,
 				int64_t to, int64_t ns);
 

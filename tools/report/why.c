@@ -7,8 +7,8 @@
  *   worker (1204)    runnable  preempted     310   1.204 s    25.36  9.812 ms  3.107231
  *   worker (1204)    asleep    io             12   1.102 s    23.22  91.10 ms  2.310021  read(3)
  *
- * Sleeps with stacks of user code also have the function in which the thread slept, and the line,
- * as "take (pool.c:40) <- worker".
+ * Sleeps and waits for a CPU with stacks of user code also have the function in which the thread
+ * was, and the line, as "take (pool.c:40) <- worker".
  *
  * The rows of a thread add up to its life (thread_times.h). The threads are sorted by their time on
  * a CPU and waiting for one.
@@ -101,6 +101,7 @@ static int begin(struct report *report, bool wakers)
 	why->times.stay = stay;
 	why->times.arg = why;
 	err = blocked_init(&why->blocked, report->source, wakers);
+	why->blocked.waits = !wakers;
 	return err ? err : blocked_add_places(&why->blocked);
 }
 
@@ -230,10 +231,11 @@ static int64_t irq_of(const struct report *report, uint32_t stream)
 static size_t collect(struct report *report, struct part *parts)
 {
 	const struct why *why = report->more;
+	const int uses = why->blocked.waits ? TIME_WAITING : TIME_ASLEEP;
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < report->source->trace.nstreams; i++)
-		for (int use = 0; use < TIME_ASLEEP && report->filter->streams[i]; use++)
+		for (int use = 0; use < uses && report->filter->streams[i]; use++)
 			if (why->times.threads[i].uses[use].count)
 				parts[n++] = (struct part){.group = report->groups.of[i],
 							   .use = (enum time_use)use,

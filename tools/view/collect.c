@@ -573,17 +573,18 @@ static int take_mark(struct collect *c, const struct intervals *intervals, uint3
 
 /* ---- the walk ---- */
 
-/* The details of the sleep that an event ends, and of the run before it. */
+/* The details of the sleep or the wait for a CPU that an event ends, and of the run before it. */
 static int take_details(struct collect *c, uint32_t stream, const struct event *ev)
 {
 	const struct thread_track *t = &c->threads[stream];
 	int64_t irq_ns = interval_irq_ns(ev);
+	int err = 0;
 
 	if (irq_ns && t->written)
-		return details_end_run(&c->details, stream, irq_ns, relative(c, t->end));
-	if (t->use < TIME_ASLEEP || t->use >= TIME_NONE || t->use == TIME_LOST ||
+		err = details_end_run(&c->details, stream, irq_ns, relative(c, t->end));
+	if (err || t->use == TIME_RUNNING || t->use >= TIME_NONE || t->use == TIME_LOST ||
 	    !wanted(c, stream, t->since, ev->clock))
-		return 0;
+		return err;
 	return details_end_sleep(&c->details, &c->actors, stream, ev, relative(c, t->since));
 }
 

@@ -194,10 +194,11 @@ void blocked_add(struct blocked *blocked, const struct intervals *intervals, uin
 	const struct interval *interval = &intervals->threads[stream].interval;
 	struct blocked_row sleep = {.stream = stream, .use = use, .begin = begin, .end = end};
 
-	if (use < TIME_ASLEEP || use >= TIME_USES || blocked->no_memory)
+	if (use < (blocked->waits ? TIME_WAITING : TIME_ASLEEP) || use >= TIME_USES ||
+	    blocked->no_memory)
 		return;
 	sleep.call.call = CALL_UNKNOWN;
-	if (use != TIME_LOST)
+	if (use >= TIME_ASLEEP && use != TIME_LOST)
 		sleep.call = interval->call;
 	if (use != TIME_LOST && ev && blocked->stacks.n)
 		sleep.place = blocked_place_of(blocked, sleep_stack(ev));

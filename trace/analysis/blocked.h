@@ -25,7 +25,7 @@
 
 struct blocked_row {
 	uint32_t stream;
-	enum time_use use; /* TIME_ASLEEP + reason, or TIME_LOST */
+	enum time_use use; /* TIME_ASLEEP + reason, TIME_LOST, or with `waits` one of TIME_WAITING */
 	int32_t waker;	   /* tid, or one of those above */
 	struct sleep_call call;
 	uint32_t place;	      /* of blocked_place(); 0: not known */
@@ -42,6 +42,7 @@ struct blocked {
 	struct blocked_thread *threads; /* of each stream; private */
 	struct hash row_at;
 	bool wakers; /* rows also differ by waker, and by objects that are no descriptors */
+	bool waits;  /* rows also of waits for a CPU; set after blocked_init() */
 	bool no_memory;
 	struct stack_table stacks; /* empty without blocked_add_places() */
 	char **places;		   /* texts; the first is "" */

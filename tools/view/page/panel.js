@@ -94,11 +94,11 @@ class Panel {
 		this.paragraph([...begin, ...this.end(i, how, place)]), ...this.details(runs.thread[i], runs.end[i], runs.end[i])];
 	}
 
-	/* What --why=irq, lock, stack and prio have recorded: details at a clock, and the priority before another one. */
+	/* What --why=irq, lock, stack and prio have recorded: details at a clock (of a run: its end), and the priority before another one. */
 	details(thread, at, until) {
 		const { model } = this, [irq, owner, stack] = [BY_IRQ, OF_OWNER, IN_STACK].map((kind) => model.detailOf(thread, at, kind));
 		const prio = model.valuesAt(thread, until - 1).filter(([title]) => PRIORITY.includes(title)).map(([title, text]) => title + ': ' + text);
-		return [irq && ['Interrupts took ' + duration(irq) + ' of it.'], owner !== undefined && [this.thread(owner), ' had the lock.'],
+		return [irq && at === until && ['Interrupts took ' + duration(irq) + ' of it.'], owner !== undefined && [this.thread(owner), ' had the lock.'],
 			stack !== undefined && ['Stack: ' + shown(model.meta.stacks[stack])], prio.length && [prio.reverse().join('. ') + '.']]
 			.filter((parts) => parts).map((parts) => this.paragraph(parts));
 	}
@@ -172,7 +172,7 @@ class Panel {
 		const { model } = this, { state, reason } = model.meta.uses[use], { runs, byThread } = model;
 		const out = [this.paragraph([this.thread(thread), ' was ' + this.use(use)
 			+ (state === 'asleep' ? model.callOf(thread, begin) : '') + ' for ' + duration(end - begin) + ', ' + this.span(begin, end) + '.']),
-		...this.details(thread, state === 'asleep' ? begin : -1, end)];
+		...this.details(thread, begin, end)];
 		const next = byThread.place(thread, end);
 		if (next >= byThread.first[thread + 1])
 			return out;
