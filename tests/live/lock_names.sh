@@ -31,7 +31,7 @@ element = places["array"]["address"] - bias - nm["local_locks"]
 check(0 < part < 16 and 0 < element < 100, "the layout differs", part, element)
 def at(kind):
     return f"{places[kind]['address']:#x}"
-members = name != "stripped"
+members = name not in ("stripped", "shared")
 wanted = {"bss": "zeroed_lock", "part": "filled_pool.lock" if members else f"filled_pool+{part:#x}",
           "array": "local_locks[1]" if members else f"local_locks+{element:#x}",
           "heap": "heap " + at("heap"), "stack": "stack " + at("stack"),
@@ -92,12 +92,20 @@ grep -q 'futex(filled_pool.lock)' dumped || complain "ovni-dump has no filled_po
 "$B/bin/ovni-cut" -o cut command >cut.log 2>&1 || complain "ovni-cut: $(cat cut.log)"
 cp command.report cut.report
 names_of cut cut yes
-record_stripped() {
-	strip -g -o stripped_locks "$WORKLOADS/named_locks" || complain "strip fails"
-	"$B/bin/ovni-bpf" -q -o stripped -- ./stripped_locks >stripped.report 2>stripped.log || [ $? = 3 ] || complain "$(cat stripped.log)"
+record_copy() { # NAME: of the program NAME_locks
+	"$B/bin/ovni-bpf" -q -o "$1" -- "./$1_locks" >"$1.report" 2>"$1.log" || [ $? = 3 ] || complain "$(cat "$1.log")"
+	names_of "$1" "$1"
 }
-record_stripped
-names_of stripped stripped
+strip -g -o stripped_locks "$WORKLOADS/named_locks" || complain "strip fails"
+record_copy stripped
+# Debug information made smaller by dwz; in the second program parts of it are in a file of its own: offsets, no wrong name.
+if command -v dwz >/dev/null; then
+	for copy in dwz shared other; do cp "$WORKLOADS/named_locks" ${copy}_locks; done
+	dwz dwz_locks && record_copy dwz
+	dwz -m common.debug shared_locks other_locks && record_copy shared
+else
+	echo "dwz is not there"
+fi
 record rotated command --rotate 700ms -- named_locks
 for part in rotated/*/; do "$B/bin/ovni-report" locks "$part"; done >rotated.locks
 for name in zeroed_lock filled_pool.lock 'local_locks[1]' /dev/zero+0x0; do
