@@ -129,14 +129,18 @@ for version in 19 18 17 16; do
 	[ "$(wc -l <theirs)" -gt 20000 ] && diff theirs ours >differences || complain "version $version: other events: $(head -n 5 differences)"
 	archives=$((archives + 1))
 done
-# Copies of such an archive in other compressions and encodings.
-"$real" print twenty/main.pallas >want 2>/dev/null
-for options in "--level 1" "--level none --masking" "--level 9 --masking"; do
-	rm -rf copy
-	# shellcheck disable=SC2086 # words
-	"$B/bin/ovni-pallas" recode $options twenty copy || complain "recode $options: status $?"
-	"$real" print copy/main.pallas 2>said | cmp want - || complain "recode $options: $(tail -n 2 said)"
-	archives=$((archives + 1))
+# Copies of such an archive, and of one with large sub-arrays, in other compressions and encodings.
+"$S/tests/golden/pallas_tiny.py" large calls=100000
+for archive in twenty large; do
+	"$real" print $archive/main.pallas >want 2>/dev/null
+	[ "$(wc -l <want)" -gt 20000 ] || complain "$archive: $(wc -l <want) events"
+	for options in "--level 1" "--level none --masking" "--level 9 --masking"; do
+		rm -rf copy
+		# shellcheck disable=SC2086 # words
+		"$B/bin/ovni-pallas" recode $options $archive copy || complain "recode $options $archive: status $?"
+		"$real" print copy/main.pallas 2>said | cmp want - || complain "recode $options $archive: $(tail -n 2 said)"
+		archives=$((archives + 1))
+	done
 done
 echo "$archives archives"
 [ $archives -gt 3 ] || complain "too few archives"

@@ -32,6 +32,19 @@ done
 rm -rf copy
 "$pallas" recode ours copy && diff -r ours copy >/dev/null || complain "the copy of our own archive differs"
 
+# Sub-arrays larger than ours, with the memory that they need, which comes from the budget.
+"$S/tests/golden/pallas_tiny.py" large calls=150000
+for options in "" "--level none" "--masking" "--level 9"; do
+	rm -rf copy back
+	# shellcheck disable=SC2086 # words
+	"$pallas" recode $options large copy 2>err || complain "large: $options: $(cat err)"
+	"$pallas" check copy >said 2>&1 || complain "large: $options: $(cat said)"
+	"$pallas" recode --level none copy back && diff -r large/archive_0 back/archive_0 || complain "large: $options: another archive"
+done
+"$pallas" recode --memory 16M large copy.16 || complain "16M are enough for 150000 elements"
+"$pallas" recode --memory 8M large copy.8 2>err; [ $? = 1 ] && grep -q 'a sub-array of 150000 elements needs more than the [0-9]* bytes that the memory budget leaves; give more with --memory' err ||
+	complain "8M: $(cat err)"
+
 # A copy shows nothing approximate as exact, overwrites nothing, and one that fails cannot be opened.
 "$S/tests/golden/pallas_tiny.py" lossy compression=2
 "$pallas" recode lossy never 2>err; [ $? = 1 ] && grep -q 'lossy: the compression Histogram keeps only approximate times' err || complain "lossy: $(cat err)"

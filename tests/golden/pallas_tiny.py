@@ -6,7 +6,7 @@
 
 One thread: THREAD_BEGIN at 1000, three calls of `work`, THREAD_END at 1193. Each KEY=VALUE breaks it:
 version, compression, encoding, root, iterations, looped (token), depth (extra levels around),
-timestamps (first time of E1), duration (of S1), names, nthreads, location, parent. empty=1 adds a thread without events, with the
+timestamps (first time of E1), duration (of S1), names, nthreads, location, parent. calls=N makes N calls, all in one sub-array; empty=1 adds a thread without events, with the
 bytes that the reference writer writes.
 """
 import os
@@ -49,6 +49,11 @@ def main(top, *pairs):
     enter, leave = [number("timestamps", "1100"), 1130, 1161], [1110, 1141, 1173]
     empty = number("empty", "0")
     lasts = [number("duration", "10"), 11, 12]
+    calls, end = number("calls", "3"), 1193
+    if calls != 3:
+        enter, lasts = [1100 + 30 * i for i in range(calls)], [5 + i * i % 23 for i in range(calls)]
+        leave = [a + b for a, b in zip(enter, lasts)]
+        end = leave[-1] + 20
     os.makedirs(top + "/archive_0/thread_0")
 
     def write(name, data):
@@ -69,18 +74,18 @@ def main(top, *pairs):
                                          + times(events, at))
     levels = number("depth", "0")
     table = (entry(35, b"", [1000]) + entry(2, u32(0), enter) + entry(3, u32(0), leave)
-             + entry(37, b"", [1193]) + u64(4) + u32(0, 1, 2, 3))
+             + entry(37, b"", [end]) + u64(4) + u32(0, 1, 2, 3))
     block = lambda kind, tokens, d, x, s: (u32(kind) + u64(len(tokens)) + u32(*tokens)
                                            + durations(sequences, d) + durations(sequences, x)
                                            + times(sequences, s))
     root_of = 3 + levels - 1 if levels else 2
-    table += block(0, [root_of << 2 | 2], [193], [0], [1000])
+    table += block(0, [root_of << 2 | 2], [end - 1000], [0], [1000])
     table += block(0, [1 << 2 | 1, 2 << 2 | 1], lasts, lasts, enter)
-    table += block(1, [0 << 2 | 1, 0 << 2 | 3, 3 << 2 | 1], [193], [33], [1000])
+    table += block(1, [0 << 2 | 1, 0 << 2 | 3, 3 << 2 | 1], [end - 1000], [sum(lasts)], [1000])
     for level in range(levels):
-        table += block(1, [(2 + level) << 2 | 2], [193], [33], [1000])
+        table += block(1, [(2 + level) << 2 | 2], [end - 1000], [sum(lasts)], [1000])
     table += u64(3 + levels) + u32(*range(3 + levels))
-    table += u32(number("looped", "6"), number("iterations", "3")) + u64(1) + u64(1) + u32(0)
+    table += u32(number("looped", "6"), number("iterations", str(calls))) + u64(1) + u64(1) + u32(0)
     write("archive_0/thread_0/thread.pallas",
           u32(0, 0) + u64(4, 3 + levels, 1) + u32(number("root", "0")) + u64(1000) + table)
     write("archive_0/thread_0/event_durations.dat", events.bytes)

@@ -33,6 +33,7 @@ struct recode {
 	const struct pallas_thread *thread;
 	uint8_t *bytes; /* thread.pallas */
 	struct data_file *data;
+	size_t reserved; /* bytes of the memory budget for its largest chunk, if that is large */
 };
 
 /* Reads a file of the archive, for free(). */
@@ -78,6 +79,24 @@ static uint8_t *offset_of(const struct recode *r, const struct pallas_vector *v,
 	return r->bytes + (v->subs - r->thread->grammar.bytes) + (i + 1) * size - 8;
 }
 
+/* Takes the memory for a chunk of n elements from the budget. */
+static int reserve(struct recode *r, uint64_t n)
+{
+	size_t others = r->trace.used - r->reserved;
+	size_t left = r->trace.budget > others ? r->trace.budget - others : 0;
+
+	if (n > left / CHUNK_ELEMENT_BYTES || n > INT32_MAX) {
+		log_error("%s/%s: a sub-array of %llu elements needs more than the %zu bytes that "
+			  "the memory budget leaves; give more with --memory",
+			  r->trace.path, r->thread->path, (unsigned long long)n, left);
+		return -ENOMEM;
+	}
+	if (n * CHUNK_ELEMENT_BYTES > r->reserved)
+		r->reserved = n * CHUNK_ELEMENT_BYTES;
+	r->trace.used = others + r->reserved;
+	return 0;
+}
+
 /* Writes one sub-array, from the position of `walk` on, to a new chunk. */
 static int chunk_copy(struct recode *r, struct pallas_walk *walk, const struct pallas_sub *sub,
 		      uint64_t *offset)
@@ -88,11 +107,9 @@ static int chunk_copy(struct recode *r, struct pallas_walk *walk, const struct p
 	int err = 0;
 
 	if (sub->n > CHUNK_ELEMENTS_MAX) {
-		log_error("%s/%s: a sub-array of %llu elements is not copied: %u are the most of "
-			  "one chunk",
-			  r->trace.path, r->thread->path, (unsigned long long)sub->n,
-			  CHUNK_ELEMENTS_MAX);
-		return -EFBIG;
+		err = reserve(r, sub->n);
+		if (err)
+			return err;
 	}
 	for (uint64_t i = 0; !err && i < sub->n; i++) {
 		err = pallas_walk_next(walk, &value);
@@ -148,6 +165,8 @@ static int data_end(struct recode *r, int err)
 	int failed = data_file_close(r->data);
 
 	r->data = NULL;
+	r->trace.used -= r->reserved;
+	r->reserved = 0;
 	return err ? err : failed;
 }
 

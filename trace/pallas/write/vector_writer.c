@@ -16,36 +16,62 @@ struct data_file {
 	uint32_t compression, encoding;
 	int level;
 	ZSTD_CCtx *zstd;
+	size_t room;	      /* of the buffers below, in elements of a chunk */
 	ZSTD_Sequence *parse; /* at most one per element, and the end */
 	uint8_t *encoded;     /* with Masking */
 	uint8_t *packed;      /* a chunk with zstd */
 	size_t packed_room;
 };
 
+static void buffers_free(struct data_file *f)
+{
+	free(f->parse);
+	free(f->encoded);
+	free(f->packed);
+	f->parse = NULL;
+	f->encoded = f->packed = NULL;
+	f->room = 0;
+}
+
+/* Makes the buffers large enough for a chunk of n elements. */
+static int buffers_grow(struct data_file *f, size_t n)
+{
+	if (n <= f->room)
+		return 0;
+	buffers_free(f);
+	if (f->encoding == PALLAS_ENCODING_MASKING) {
+		f->encoded = malloc(8 * n);
+		if (!f->encoded)
+			return -ENOMEM;
+	}
+	if (f->compression == PALLAS_COMPRESSION_ZSTD) {
+		f->packed_room = ZSTD_compressBound(8 * n);
+		f->packed = malloc(f->packed_room);
+		f->parse = malloc((n + 1) * sizeof(*f->parse));
+		if (!f->packed || !f->parse)
+			return -ENOMEM;
+	}
+	f->room = n;
+	return 0;
+}
+
 struct data_file *data_file_new(int dirfd, const char *path, const char *shown,
 				uint32_t compression, uint32_t encoding, int level)
 {
 	struct data_file *f = calloc(1, sizeof(*f));
-	size_t raw = 8 * (size_t)CHUNK_ELEMENTS_MAX;
 
 	if (!f)
 		goto no_memory;
 	f->compression = compression;
 	f->encoding = encoding;
 	f->level = level;
-	if (encoding == PALLAS_ENCODING_MASKING) {
-		f->encoded = malloc(raw);
-		if (!f->encoded)
-			goto no_memory;
-	}
 	if (compression == PALLAS_COMPRESSION_ZSTD) {
-		f->packed_room = ZSTD_compressBound(raw);
-		f->packed = malloc(f->packed_room);
 		f->zstd = ZSTD_createCCtx();
-		f->parse = malloc((CHUNK_ELEMENTS_MAX + 1) * sizeof(*f->parse));
-		if (!f->packed || !f->zstd || !f->parse)
+		if (!f->zstd)
 			goto no_memory;
 	}
+	if (buffers_grow(f, CHUNK_ELEMENTS_MAX))
+		goto no_memory;
 	if (pallas_out_create(&f->out, dirfd, path, shown))
 		goto fail;
 	return f;
@@ -64,9 +90,7 @@ int data_file_close(struct data_file *f)
 		return 0;
 	err = pallas_out_close(&f->out);
 	ZSTD_freeCCtx(f->zstd);
-	free(f->parse);
-	free(f->encoded);
-	free(f->packed);
+	buffers_free(f);
 	free(f);
 	return err;
 }
@@ -144,13 +168,19 @@ static size_t mask(struct data_file *f, const uint64_t *v, size_t n)
 	return n * bytes;
 }
 
-/* Appends v[0..n) as a chunk, n from 1 to CHUNK_ELEMENTS_MAX. */
+/* Appends v[0..n) as a chunk, n from 1 on. */
 static int chunk_put(struct data_file *f, const uint64_t *v, size_t n)
 {
-	size_t masked = f->encoding == PALLAS_ENCODING_MASKING ? mask(f, v, n) : 0;
-	const void *bytes = masked ? (const void *)f->encoded : v;
-	size_t size = masked ? masked : 8 * n;
+	size_t masked, size;
+	const void *bytes;
 
+	if (buffers_grow(f, n)) {
+		log_no_memory("while writing %s", f->out.shown);
+		return -ENOMEM;
+	}
+	masked = f->encoding == PALLAS_ENCODING_MASKING ? mask(f, v, n) : 0;
+	bytes = masked ? (const void *)f->encoded : v;
+	size = masked ? masked : 8 * n;
 	if (f->compression == PALLAS_COMPRESSION_ZSTD) {
 		size = compress(f, bytes, size, v, n);
 		if (ZSTD_isError(size)) {

@@ -21,7 +21,8 @@
 #include "trace/pallas/pallas_file.h"
 #include "trace/pallas/thread_grammar.h"
 
-#define CHUNK_ELEMENTS_MAX 65536 /* of one chunk */
+#define CHUNK_ELEMENTS_MAX  65536 /* of a chunk of our own archives; a copy may have larger ones */
+#define CHUNK_ELEMENT_BYTES 56	  /* of memory for an element of a chunk in writing, at most */
 
 struct data_file;
 
