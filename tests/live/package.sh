@@ -3,8 +3,8 @@
 #
 # The Debian packages: built in a chroot without network and without root, checked by lintian; installed in
 # a clean chroot, where the programs record this machine and emulate (debian/tests); removed, which leaves nothing.
-# The chroots are made by mmdebstrap, once, in BUILD/package; without a network (known in 15 s), or where they take more than
-# 5 minutes, the test is skipped. The programs are compiled without optimization, and hardly compressed,
+# The chroots are made by mmdebstrap, once, in BUILD/package; without a network, or where one takes more than
+# 2 minutes, the test is skipped. The programs are compiled without optimization, and hardly compressed,
 # which saves more than half of the time; PACKAGE=1 builds the packages as they are released.
 # needs: root
 # long: fetches 400 MB, and builds all
@@ -25,16 +25,16 @@ chroot_of() { # NAME VARIANT PACKAGES
 	tar=$kept/$1-$(echo "$suite $2 $3" | md5sum | cut -c1-8).tar
 	[ -e "$tar" ] || {
 		rm -f "$kept/$1"-*.tar
-		timeout 15 /usr/lib/apt/apt-helper -o Acquire::Retries=0 download-file "$mirror/dists/$suite/InRelease" InRelease >network.log 2>&1 || {
+		timeout 10 /usr/lib/apt/apt-helper -o Acquire::Retries=0 download-file "$mirror/dists/$suite/InRelease" InRelease >network.log 2>&1 || {
 			tail -n 5 network.log
 			echo "cannot fetch from $mirror, so no chroot can be made"
 			exit 77
 		}
-		# All is thrown away if it fails, so dpkg need not wait for the disk, which takes most of the time.
-		timeout 300 mmdebstrap --quiet --dpkgopt=force-unsafe-io --variant="$2" --include="$3" "$suite" "$tar.new.tar" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"} >mmdebstrap.log 2>&1 || {
+		# All is thrown away if it fails: dpkg need not wait for the disk at each package.
+		timeout 120 mmdebstrap --quiet --dpkgopt=force-unsafe-io --variant="$2" --include="$3" "$suite" "$tar.new.tar" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"} >mmdebstrap.log 2>&1 || {
 			rm -f "$tar.new.tar"
 			tail -n 5 mmdebstrap.log
-			echo "mmdebstrap cannot make a chroot here in 5 minutes: see above"
+			echo "mmdebstrap cannot make a chroot here in 2 minutes: see above"
 			exit 77
 		}
 		mv "$tar.new.tar" "$tar"

@@ -691,16 +691,15 @@ static void take_details(struct exporter *x, const struct intervals *intervals, 
 
 	if (irq_ns > 0)
 		perfetto_slices_interrupts(&x->slices, stream, from, to, irq_ns);
-	if ((owner_tid <= 0 && !stack) || t->use == TIME_RUNNING ||
-	    t->use >= TIME_LOST)
+	if ((owner_tid <= 0 && !stack) || t->use == TIME_RUNNING || t->use >= TIME_LOST)
 		return;
 	if (owner_tid > 0)
 		owner = state_walk_find(&intervals->walk, stream, owner_tid);
 	perfetto_slices_off_cpu(&x->slices, stream, t->use >= TIME_ASLEEP, t->since, ev->clock,
-			      owner >= 0      ? x->subjects.threads[owner].name
-			      : owner_tid > 0 ? "not in the trace"
-					      : NULL,
-			      owner_tid, stack, stack_line_waker(&x->stacks, stack));
+				owner >= 0	? x->subjects.threads[owner].name
+				: owner_tid > 0 ? "not in the trace"
+						: NULL,
+				owner_tid, stack, stack_line_waker(&x->stacks, stack));
 }
 
 /* A part of a run: the ones on the virtual CPU are no scheduling. */

@@ -33,12 +33,10 @@ enum track_field {
 /* In place of a type of marks: tracks that the exporter adds. */
 #define TYPE_OURS INT32_MIN
 enum our_channel { OUR_LIFECYCLE = 1, OUR_UNKNOWN, OUR_STATE, OUR_SLEEP, OUR_INTERRUPTS, OUR_WAIT };
-static const char *const our_names[] = {[OUR_LIFECYCLE] = "lifecycle",
-					[OUR_UNKNOWN] = "not recorded",
-					[OUR_STATE] = "state",
-					[OUR_SLEEP] = "sleep",
-					[OUR_INTERRUPTS] = "interrupts",
-					[OUR_WAIT] = "wait for a CPU"};
+static const char *const our_names[] = {
+	[OUR_LIFECYCLE] = "lifecycle",	 [OUR_UNKNOWN] = "not recorded",
+	[OUR_STATE] = "state",		 [OUR_SLEEP] = "sleep",
+	[OUR_INTERRUPTS] = "interrupts", [OUR_WAIT] = "wait for a CPU"};
 
 /* ---- tracks ---- */
 

@@ -25,8 +25,9 @@
 
 struct blocked_row {
 	uint32_t stream;
-	enum time_use use; /* TIME_ASLEEP + reason, TIME_LOST, or with `waits` one of TIME_WAITING */
-	int32_t waker;	   /* tid, or one of those above */
+	enum time_use
+		use;   /* TIME_ASLEEP + reason, TIME_LOST, or with `waits` one of TIME_WAITING */
+	int32_t waker; /* tid, or one of those above */
 	struct sleep_call call;
 	uint32_t place;	      /* of blocked_place(); 0: not known */
 	uint32_t waker_place; /* of blocked_waker_place(); the same */
