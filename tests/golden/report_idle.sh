@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # ovni-report latency: the part of each thread's waits in which a CPU that it may use was idle, of random
-# schedules, equal to a count of each ns by a model of its own; not known without the sets of CPUs, of a
+# schedules in which threads get other sets, equal to a count of each ns by a model of its own; not known without the sets of CPUs, of a
 # recording of some threads, and never while events are lost.
 set -eu
 cd "$T"
@@ -16,7 +16,8 @@ def schedule(seed, known=True, sets=True, loss=None):
     ncpus, nthreads, end = rnd.randint(1, 4), rnd.randint(2, 7), 2000
     tids = [10 + i for i in range(nthreads)]
     allowed = {t: sorted(rnd.sample(range(ncpus), rnd.randint(1, ncpus))) for t in tids}
-    events = {t: ["0 OHx i32:-1 i32:-1 u64:0"] + (["0 OM= i64:%d i32:89" % t] if sets else []) + ["0 OHp u16:1 i32:-1"]
+    labels = {t: {"1": allowed[t]} for t in tids}
+    events = {t: ["0 OHx i32:-1 i32:-1 u64:0"] + (["0 OM= i64:1 i32:89"] if sets else []) + ["0 OHp u16:1 i32:-1"]
               for t in tids}
     state, where, since = {t: "asleep" for t in tids}, {t: -1 for t in tids}, {}
     on = [None] * ncpus
@@ -27,7 +28,12 @@ def schedule(seed, known=True, sets=True, loss=None):
         if where[tid] != cpu:
             events[tid].append("%d OAs i32:%d" % (clock, cpu))
         events[tid].append("%d OHr" % clock)
-        waits.append((tid, since[tid], clock))
+        if sets and rnd.random() < 0.2:  # the recorder sees a new set in the run after a wait, which is not known
+            allowed[tid] = sorted({cpu} | set(rnd.sample(range(ncpus), rnd.randint(1, ncpus))))
+            labels[tid][str(len(labels[tid]) + 1)] = allowed[tid]
+            events[tid].append("%d OM= i64:%d i32:89" % (clock, len(labels[tid])))
+        else:
+            waits.append((tid, since[tid], clock, allowed[tid]))
         state[tid], where[tid], on[cpu], entered[cpu] = "runs", cpu, tid, clock
 
     clock = 0
@@ -73,7 +79,8 @@ def schedule(seed, known=True, sets=True, loss=None):
     lines = []
     for i, t in enumerate(tids):
         meta = ['ovni.require={"ovni":"1.1.0","bpf":"1.0.0"}']
-        marks = {"89": {"title": "Allowed_CPUs", "chan_type": "single", "labels": {str(t): ",".join(str(c + 4) for c in allowed[t])}}}
+        marks = {"89": {"title": "Allowed_CPUs", "chan_type": "single", "labels": {
+            value: ",".join(str(c + 4) for c in cpus) for value, cpus in labels[t].items()}}}
         if loss:
             marks["92"] = {"title": "Events_lost", "chan_type": "stack"}
         if sets or loss:
@@ -86,9 +93,9 @@ def schedule(seed, known=True, sets=True, loss=None):
                      "ovni.loom_cpus=" + dump([{"index": c, "phyid": c + 4} for c in range(ncpus)])]
         lines += ["thread n %d %d %s" % (t, t, " ".join(meta))] + events[t]
     want = {}
-    for t, begin, stop in waits:
-        want[t] = want.get(t, 0) + sum(any(not busy[c][ns] for c in allowed[t]) for ns in range(begin, stop))
-    return lines, want, {t: sum(b - a for u, a, b in waits if u == t) for t in want}
+    for t, begin, stop, cpus in waits:
+        want[t] = want.get(t, 0) + sum(any(not busy[c][ns] for c in cpus) for ns in range(begin, stop))
+    return lines, want, {t: sum(b - a for u, a, b, _ in waits if u == t) for t in want}
 
 
 def report(name, lines):

@@ -289,6 +289,8 @@ static void take_mark(struct idle_waits *idle, struct idle_thread *t, const stru
 			t->set = t->labels[i].set;
 	if (t->waits)
 		t->begin = INTERVAL_UNKNOWN;
+	else /* a set that changes before or in a wait is seen in the run after it */
+		t->last = INTERVAL_UNKNOWN;
 }
 
 static void take_wait(struct idle_waits *idle, struct idle_thread *t, bool waits, int64_t clock)

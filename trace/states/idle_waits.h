@@ -10,8 +10,9 @@
  * run of a thread began, the time in which at least one CPU of its set was idle. The set is the
  * thread's mark `Allowed CPUs` (type 89, --why=prio); a CPU is idle only where the recorder saw
  * all of its threads (ovni-bpf -a) and lost no event. Invariant: 0 <= the time <= the wait; a
- * thread without a set, and a wait in which the set changes, are INTERVAL_UNKNOWN. A step costs one
- * step for each different set, of which a trace has at most IDLE_SETS_MOST.
+ * thread without a set, and a wait in which, or in the run after which, the set changes, are
+ * INTERVAL_UNKNOWN: the recorder sees a new set in that run. A step costs one step for each
+ * different set, of which a trace has at most IDLE_SETS_MOST.
  */
 #ifndef TRACE_STATES_IDLE_WAITS_H
 #define TRACE_STATES_IDLE_WAITS_H
