@@ -70,7 +70,8 @@ for account in session["cpus"]:
     check(abs(total - truth) <= 0.01 * truth + own_work(handlers) + 20e3 + stolen[cpu], "CPU", cpu, "has", total, "ns, ftrace", truth, ours, theirs)
     for kind in set(ours) | set(theirs):
         a, b = ours.get(kind, 0), theirs.get(kind, 0)
-        check(abs(a - b) <= 0.02 * b + 20e3 + 2 * own_work(times.get((cpu, kind), 0)) + stolen[cpu], "CPU", cpu, kind, a, "ns, ftrace", b)
+        # the host may stop the CPU between the two readings of a handler
+        check(abs(a - b) <= 0.02 * b + 100e3 + 2 * own_work(times.get((cpu, kind), 0)) + stolen[cpu], "CPU", cpu, kind, a, "ns, ftrace", b)
 check(sum(sum(o.values()) for o in ours_of.values()) > 0, "no interrupts at all")
 
 # Single handlers. The tracer's clock and ours are read one after the other, and what the tracer does in between (it wakes
