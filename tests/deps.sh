@@ -46,6 +46,7 @@ sudo                      sudo
 systemtap-sdt-dev         /usr/include/*/sys/sdt.h
 xz-utils                  xz
 zsh                       zsh
+dwz                       dwz
 '
 long='
 stress-ng                 stress-ng

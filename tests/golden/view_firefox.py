@@ -75,7 +75,7 @@ def look(browser):
     check("no errors", not errors, errors)
     browser.run("document.body.append(document.createElement('script')); document.scripts[document.scripts.length - 1].text = '1';")
     end, said = time.monotonic() + 20, ""
-    while "ontent-Security-Policy" not in said and time.monotonic() < end: # it is said a moment later
+    while "ontent-Security-Policy" not in said and time.monotonic() < end:  # it is said a moment later
         said = "\n".join(browser.errors())
     check("a planted script is refused, and that is seen", "ontent-Security-Policy" in said, said)
 

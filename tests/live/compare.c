@@ -17,9 +17,9 @@
  * The last line is key=value; status 0 only if nothing differs.
  *
  * Ends beyond 20 us: on a virtual machine the host may stop a CPU between the two
- * readings of one switch, most often where a new process touches memory that the host has yet to
- * give (1 end in 50 there). They are accepted if ours lies before the next event of that CPU
- * and there are few of them (1 in 20 but at most 5, and 1 in 25).
+ * readings of one switch. Such an end is accepted if ours lies before the next event of that CPU.
+ * There may be 5 (of fewer than 100 ends: 1 in 20), and 1 in 25 more: with many new processes 1 in
+ * 50 was seen.
  *
  * Wake-ups: the trace has the time when the scheduler puts a thread on a queue, between
  * sched_waking and sched_wakeup. In between the scheduler may send an interrupt to the CPU, which a

@@ -95,10 +95,11 @@ for row in rows:
     unseen = 0.05 * row["wait_time"] if hidden else 0
     check(truth - slack <= row["cpu_idle"] and row["cpu_idle"] <= truth + hidden + slack + unseen,
           row["thread"], "has", row["cpu_idle"], "ftrace", truth, "in doubt", hidden)
-check(compared >= least and certain >= surely, "only", compared, "threads compared,", certain, "without hidden switches")
+check(compared >= least and certain >= certain_least, "only", compared, "threads compared,", certain, "without hidden switches")
 E
-idle_of() { # NAME LEAST SURELY COMMAND...: compared with ftrace; so many threads, and of these without hidden switches
-	local name=$1 least=$2 surely=$3 tracer
+# Compares with ftrace at least LEAST threads, of which CERTAIN have no hidden switch in their waits.
+idle_of() { # NAME LEAST CERTAIN COMMAND...
+	local name=$1 least=$2 certain=$3 tracer
 	shift 3
 	rm -rf "$name" "$name.report"
 	"$B/tests/live/ftrace" -b 64 "$name.seen" >"$name.ftrace" 2>&1 &
@@ -108,7 +109,7 @@ idle_of() { # NAME LEAST SURELY COMMAND...: compared with ftrace; so many thread
 	kill -INT "$tracer"
 	wait "$tracer" || complain "$name: $(cat "$name.ftrace")"
 	: >>"$name.report"
-	facts "$name" < <(echo "least, surely = $least, $surely"; cat judge.py)
+	facts "$name" < <(echo "least, certain_least = $least, $certain"; cat judge.py)
 	rm -f "$name.seen"
 }
 attempts 5 idle_of spinners 2 1 taskset -c 0,1 "$WORKLOADS/spinners" -t 300 -p 20

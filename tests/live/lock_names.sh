@@ -101,8 +101,10 @@ record_copy stripped
 # Debug information made smaller by dwz; in the second program parts of it are in a file of its own: offsets, no wrong name.
 if command -v dwz >/dev/null; then
 	for copy in dwz shared other; do cp "$WORKLOADS/named_locks" ${copy}_locks; done
-	dwz dwz_locks && record_copy dwz
-	dwz -m common.debug shared_locks other_locks && record_copy shared
+	dwz dwz_locks || complain "dwz fails"
+	record_copy dwz
+	dwz -m common.debug shared_locks other_locks || complain "dwz -m fails"
+	record_copy shared
 else
 	echo "dwz is not there"
 fi

@@ -679,8 +679,9 @@ static void take_stay(void *arg, uint32_t stream, enum time_use use, int64_t beg
 				      time_use_reason(use));
 }
 
-/* What --why=lock, stack, preempted and irq know of the sleep or the wait for a CPU that an event
- * ends, and of the run before it. The times are those before the event. */
+/* An event ends a sleep or a wait for a CPU: writes what --why=lock, stack and preempted recorded
+ * of it, and what --why=irq recorded of the run before it. Called before the event changes the
+ * state of the thread. */
 static void take_details(struct exporter *x, const struct intervals *intervals, uint32_t stream,
 			 const struct event *ev)
 {

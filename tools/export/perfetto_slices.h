@@ -129,8 +129,9 @@ void perfetto_slices_unknown(struct perfetto_slices *slices, uint32_t stream, in
 void perfetto_slices_state(struct perfetto_slices *slices, uint32_t stream, int64_t from,
 			   int64_t to, const char *state, const char *reason);
 
-/* A sleep, or a wait for a CPU, with the owner of its lock (NULL: not known), its stack and that of
- * its waker (NULL: none), and a run with the time that interrupts took: as slices of their time. */
+/* Writes a slice for a sleep, or for a wait for a CPU, with the owner of the lock (NULL: not
+ * known), the stack, and the stack of the waker (NULL: none); or for a run, with the time that
+ * interrupts took from it. `from`, `to`: clocks, ns. */
 void perfetto_slices_off_cpu(struct perfetto_slices *slices, uint32_t stream, bool asleep,
 			     int64_t from, int64_t to, const char *owner, int64_t owner_tid,
 			     const struct stack_line *stack, const struct stack_line *waker);

@@ -573,7 +573,7 @@ static int take_mark(struct collect *c, const struct intervals *intervals, uint3
 
 /* ---- the walk ---- */
 
-/* The details of the sleep or the wait for a CPU that an event ends, and of the run before it. */
+/* An event ends a sleep or a wait for a CPU: writes its details, and those of the run before it. */
 static int take_details(struct collect *c, uint32_t stream, const struct event *ev)
 {
 	const struct thread_track *t = &c->threads[stream];
@@ -585,7 +585,7 @@ static int take_details(struct collect *c, uint32_t stream, const struct event *
 	if (err || t->use == TIME_RUNNING || t->use >= TIME_NONE || t->use == TIME_LOST ||
 	    !wanted(c, stream, t->since, ev->clock))
 		return err;
-	return details_end_sleep(&c->details, &c->actors, stream, ev, relative(c, t->since));
+	return details_end_off_cpu(&c->details, &c->actors, stream, ev, relative(c, t->since));
 }
 
 static void prefetch(const void *arg, uint32_t stream, bool soon)

@@ -93,8 +93,8 @@ static int add_stack(struct details *d, uint32_t stream, uint32_t number, int64_
 	return add(d, stream, DETAIL_STACK, at, *index);
 }
 
-int details_end_sleep(struct details *d, struct actors *actors, uint32_t stream,
-		      const struct event *ev, int64_t at)
+int details_end_off_cpu(struct details *d, struct actors *actors, uint32_t stream,
+			const struct event *ev, int64_t at)
 {
 	int32_t owner = sleep_lock_owner(ev);
 	uint32_t stack = sleep_stack(ev), actor;

@@ -39,10 +39,11 @@ struct details {
 int details_init(struct details *details, const struct source *source, struct page_file *page)
 	__attribute__((warn_unused_result));
 
-/* The event `ev` of `stream` ends a sleep that began `at` ns after the first event. The same for
- * the interrupts of a run that ended then. Both return 0, or -ENOMEM after one message. */
-int details_end_sleep(struct details *details, struct actors *actors, uint32_t stream,
-		      const struct event *ev, int64_t at) __attribute__((warn_unused_result));
+/* Writes the owner and the stack of the sleep, or of the wait for a CPU, that `ev` of `stream`
+ * ends. It began `at` ns after the first event. The same for the interrupts of a run that ended
+ * then. Both return 0, or -ENOMEM after one message. */
+int details_end_off_cpu(struct details *details, struct actors *actors, uint32_t stream,
+			const struct event *ev, int64_t at) __attribute__((warn_unused_result));
 int details_end_run(struct details *details, uint32_t stream, int64_t irq_ns, int64_t at)
 	__attribute__((warn_unused_result));
 

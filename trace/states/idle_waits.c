@@ -289,7 +289,7 @@ static void take_mark(struct idle_waits *idle, struct idle_thread *t, const stru
 			t->set = t->labels[i].set;
 	if (t->waits)
 		t->begin = INTERVAL_UNKNOWN;
-	else /* a set that changes before or in a wait is seen in the run after it */
+	else /* the set may have changed before or in the wait: the recorder sees it in the run */
 		t->last = INTERVAL_UNKNOWN;
 }
 

@@ -9,10 +9,10 @@
  * In: a walk over a trace (intervals.h), event by event; out: of the wait with which the present
  * run of a thread began, the time in which at least one CPU of its set was idle. The set is the
  * thread's mark `Allowed CPUs` (type 89, --why=prio); a CPU is idle only where the recorder saw
- * all of its threads (ovni-bpf -a) and lost no event. Invariant: 0 <= the time <= the wait; a
- * thread without a set, and a wait in which, or in the run after which, the set changes, are
- * INTERVAL_UNKNOWN: the recorder sees a new set in that run. A step costs one step for each
- * different set, of which a trace has at most IDLE_SETS_MOST.
+ * all of its threads (ovni-bpf -a) and lost no event. Invariant: 0 <= the time <= the wait. The
+ * time is INTERVAL_UNKNOWN for a thread without a set, and for a wait if the set changes in it or
+ * in the run after it: the recorder sees a change only when the thread runs again. A step costs one
+ * step for each different set, of which a trace has at most IDLE_SETS_MOST.
  */
 #ifndef TRACE_STATES_IDLE_WAITS_H
 #define TRACE_STATES_IDLE_WAITS_H

@@ -33,7 +33,7 @@ static void buffers_free(struct data_file *f)
 	f->room = 0;
 }
 
-/* Makes the buffers large enough for a chunk of n elements. */
+/* Makes the buffers large enough for a chunk of n elements. Returns 0 or -ENOMEM. */
 static int buffers_grow(struct data_file *f, size_t n)
 {
 	if (n <= f->room)
@@ -168,7 +168,7 @@ static size_t mask(struct data_file *f, const uint64_t *v, size_t n)
 	return n * bytes;
 }
 
-/* Appends v[0..n) as a chunk, n from 1 on. */
+/* Appends the elements v[0] to v[n - 1] as a chunk; n is at least 1. */
 static int chunk_put(struct data_file *f, const uint64_t *v, size_t n)
 {
 	size_t masked, size;
