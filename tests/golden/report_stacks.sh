@@ -169,7 +169,7 @@ grep -q '^ *480000 .*stack 9 (not known)$' got || fail "dump: $(grep stack got)"
 dump --json trace | grep '"clock":"400000"' | grep -q '"stack":1,' || fail "dump --json has no number"
 
 check trace >got || true
-grep -q 'warning: 1 sleep has a stack that is not known' got || fail "check does not find the number: $(cat got)"
+grep -q 'warning: 1 sleep or wait for a CPU has a stack that is not known' got || fail "check does not find the number: $(cat got)"
 
 emu trace >/dev/null 2>&1 || fail "ovni-emu"
 grep -A 3 '^0 307' trace/thread.pcf | grep -q '^ *1 *futex_wait <- do_futex <- entry$' || fail "Paraver: $(grep -A 5 307 trace/thread.pcf)"

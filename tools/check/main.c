@@ -386,10 +386,11 @@ static int check_streams(struct check *c)
 	err = check_times(c);
 	if (!err && c->stacks_unknown)
 		diagnostics_add(&c->diagnostics, SEVERITY_WARNING,
-				"%llu sleep%s a stack that is not known: the file " STACK_FILE
+				"%llu %s a stack that is not known: the file " STACK_FILE
 				" does not have its number",
 				(unsigned long long)c->stacks_unknown,
-				plural(c->stacks_unknown, " has", "s have"));
+				plural(c->stacks_unknown, "sleep or wait for a CPU has",
+				       "sleeps or waits for a CPU have"));
 out:
 	trace_close(&trace);
 	return err;
