@@ -448,7 +448,7 @@ static void a_mapped_file_that_shrinks_ends_in_an_error(void **state)
 	/* at a page, inside one, inside the first one, to nothing */
 	static const off_t sizes[] = {64 * 4096, 64 * 4096 + 100, 500, 0};
 	struct kit_bytes b = {0};
-	volatile unsigned touched = 0;
+	unsigned touched = 0;
 
 	(void)state;
 	kit_header(&b);
@@ -481,6 +481,7 @@ static void a_mapped_file_that_shrinks_ends_in_an_error(void **state)
 		stream_close(&s);
 	}
 	free(b.data);
+	print_message("  sum of the last bytes: %u\n", touched);
 }
 
 static void a_file_read_by_windows_that_changes_ends_in_an_error(void **state)

@@ -396,7 +396,7 @@ static void the_end_of_a_long_sleep_has_its_stack(void **state)
  * before its end, after it, and one whose last leave was another one. */
 static void a_sleep_to_the_end_has_its_stack(void **state)
 {
-	static const struct {
+	const struct {
 		struct who who;
 		uint64_t slept;
 	} found[] = {{a, 1}, {b, 1500}, {c, 1950}, {d, 2100}, {leader, 1250}, {other, 1500}};

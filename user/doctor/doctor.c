@@ -366,8 +366,8 @@ static void check_user_stacks(const struct machine *m, struct finding *f)
 {
 	static const char *const texts[] = {
 		[USER_STACKS_NONE] = "not recorded on this kernel",
-		[USER_STACKS_AT_SWITCH] = "recorded with --why=stack=both, up to 3.5 KiB of each, "
-					  "which is copied at each sleep",
+		[USER_STACKS_AT_SWITCH] = ("recorded with --why=stack=both, up to 3.5 KiB of each, "
+					   "which is copied at each sleep"),
 		[USER_STACKS_BY_TASK_WORK] = "recorded with --why=stack=both, up to 16 KiB of each",
 	};
 
