@@ -61,6 +61,9 @@ def shifted(event, by):
 CPUS = ' ovni.loom_cpus=' + json.dumps([{"index": i, "phyid": i} for i in range(4)], separators=(",", ":"))
 
 
+STACKS = "ovni-bpf stacks 1\n1\tfutex_wait+0x8\n2\tpipe_read+0x1\n3\t=1\n4\t=2\n"
+
+
 # ---- the made trace: two processes of two threads, with all evidence ----
 
 def make(trace, number=4, bpf=True):
@@ -68,18 +71,20 @@ def make(trace, number=4, bpf=True):
         "t0": "1000", "t1": "2000", "lost": "0", "streams": str(number), "stats": True,
         "version": "0", "counts": {"events": str(5 * number)}}
     for tid in range(1, number + 1):
-        more = {"name": "w%d" % tid, "events": "5", "bytes": "94", "first": str(999 + tid), "last": "2000"}
+        more = {"name": "w%d" % tid, "events": "5", "bytes": "106", "first": str(999 + tid), "last": "2000"}
         if tid == 1:
-            more["session"] = session
+            more.update(session=session, stacks_bytes=str(len(STACKS)))
         text += 'thread n %d %d' % ((tid + 1) // 2, tid)
         text += ' ovni.require={"ovni":"1.1.0","bpf":"1.0.0"}' if bpf else ""
         text += '' if tid % 2 else ' ovni.loom_cpus='
         text += CPUS if tid == 3 else ''
         text += ' bpf=%s\n' % json.dumps(more, separators=(",", ":")) if bpf else "\n"
-        text += ("%d OHx i32:%d i32:-1 u64:0\n1400 OHp u16:1 i32:0\n1800 OHw i32:-2\n1900 OHr\n2000 OHe\n" %
-                 (999 + tid, tid - 1))
+        text += ("%d OHx i32:%d i32:-1 u64:0\n1400 OHp u16:1 i32:0\n1800 OHw i32:-2 i32:0 u32:%d u32:0\n1900 OHr\n2000 OHe\n" %
+                 (999 + tid, tid - 1, tid))
     subprocess.run([sys.executable, MAKE, trace], input=text, text=True, check=True)
     if bpf:
+        with open(trace + "/stacks", "w", encoding="ascii") as file:
+            file.write(STACKS)
         zero = dict.fromkeys(("total_ns", "active_ns", "runnable_ns", "blocked_ns", "unknown_ns"), 0)
         with open(trace + "/stats.json", "w", encoding="utf-8") as file:
             json.dump({"schema": "ovni-bpf-stats", "version": 1, "mode": "full",
@@ -96,6 +101,7 @@ def old(trace):
     for stream in streams(trace):
         metadata(stream, lambda m: [m["bpf"].pop(key) for key in ("bytes", "first", "last")])
     metadata(with_session(trace), lambda m: [m["bpf"]["session"].pop(key) for key in ("streams", "stats")])
+    metadata(with_session(trace), lambda m: m["bpf"].pop("stacks_bytes"))
 
 
 def in_session(**values):
@@ -127,6 +133,14 @@ def last_clock(trace):
     """Of one event alone: the size stays."""
     events = read(streams(trace)[-1])
     write(streams(trace)[-1], [*events[:-1], shifted(events[-1], -1)])
+
+
+def stacks(size=None, more=""):
+    """Another size of the file of stacks: cut, or with more lines."""
+    def change(trace):
+        with open(trace + "/stacks", "w", encoding="ascii") as file:
+            file.write(STACKS[:size] + more)
+    return change
 
 
 def both(*damages):
@@ -162,6 +176,12 @@ TABLE = [  # damage, how, the sentence of all programs
     ("metadata", lambda t: os.remove(streams(t)[-1] + "/stream.json"), "1 of 4 streams is missing; 5 of 20 events"),
     ("statistics", lambda t: os.remove(t + "/stats.json"), "stats.json is missing"),
     ("no statistics file", both(lambda t: os.remove(t + "/stats.json"), lambda t: os.mkdir(t + "/stats.json")), "stats.json is missing"),
+    ("no stacks", lambda t: os.remove(t + "/stacks"), "the file stacks is missing"),
+    ("stacks, empty", stacks(0), "the file stacks has 0 bytes instead of 61"),
+    ("stacks, line cut", stacks(-1), "the file stacks has 60 bytes instead of 61"),
+    ("stacks, lines cut", stacks(51), "the file stacks has 51 bytes instead of 61"),
+    ("stacks, more", stacks(None, "5\tx+0x1\n"), "the file stacks has 69 bytes instead of 61"),
+    ("stacks, no number", lambda t: metadata(with_session(t), lambda m: m["bpf"].update(stacks_bytes="x")), NO_END),
     ("truncated", truncate, "3 events are missing (%s)" % LAST),
     ("shifted", shift(10**10), "other events than the recorder wrote (%s)" % LAST),
     ("shifted by little", shift(1), "other events than the recorder wrote (%s)" % LAST),
@@ -183,6 +203,7 @@ TABLE = [  # damage, how, the sentence of all programs
     ("two", both(in_session(lost="1"), lambda t: os.remove(t + "/stats.json")), "the recorder lost 1 event; stats.json is missing"),
     ("old", old, None),
     ("old, thread", both(old, lambda t: shutil.rmtree(streams(t)[-1])), "5 of 20 events are missing with their streams"),
+    ("old, stacks cut", both(old, stacks(51)), None),
     ("old, truncated", both(old, truncate), "3 events are missing (%s)" % LAST),
     ("old, shifted", both(old, shift(10**10)), "events are outside of the window of the recorder"),
     ("no streams", remove_streams, "no stream is in this directory: it is not a trace"),
@@ -279,7 +300,7 @@ def changed(bins, trace, out):
     make(trace)
     last = streams(trace)[-1]
     write(last, [*read(last)[:2], b"\0ZZZ" + struct.pack("<q", 1500), *read(last)[2:]])
-    metadata(last, lambda m: m["bpf"].update(events="6", bytes="106"))
+    metadata(last, lambda m: m["bpf"].update(events="6", bytes="118"))
     metadata(with_session(trace), lambda m: m["bpf"]["session"]["counts"].update(events="21"))
     wrong = []
     for words in (["ovni-convert", "--drop-unknown", "-o", out, trace], ["ovni-check", out]):
@@ -362,7 +383,14 @@ def two_streams(trace, rng):
     write(b, events)
 
 
-DAMAGES = (remove_events, shift_end, cut_bytes, remove_processes, remove_threads, remove_file, two_streams)
+def cut_stacks(trace, rng):
+    """Lines with frames stay in front of those that name them: a cut file is valid."""
+    if not os.path.exists(trace + "/stacks"):
+        return remove_file(trace, rng)
+    os.truncate(trace + "/stacks", rng.randrange(os.path.getsize(trace + "/stacks")))
+
+
+DAMAGES = (cut_stacks, remove_events, shift_end, cut_bytes, remove_processes, remove_threads, remove_file, two_streams)
 OTHERS = (["ovni-report"], ["ovni-report", "cpu"], ["ovni-dump"], ["ovni-info"], ["ovni-emu", "-o", "O"],
           ["ovni-cut", "-o", "O"])
 

@@ -28,6 +28,7 @@
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 #include "trace/catalog/catalog.h"
+#include "trace/ovni/stack_file.h"
 #include "trace/ovni/trace.h"
 
 #define PIECE_BYTES (1 << 20)
@@ -577,10 +578,12 @@ static int describe(struct convert *c, const char *path, struct json *meta)
 	int err;
 
 	rest.lost = 0; /* its session has that */
-	if (!c->marked)
+	whole_leave_files(meta);
+	if (!c->marked) {
 		whole_mark(meta, &rest);
+		whole_count_stacks(meta, c->out_fd);
+	}
 	c->marked = true;
-	whole_leave_stats(meta);
 	if (counted) { /* other sessions get the numbers of no stream */
 		json_put_u64(meta, "bpf.session.streams", c->counted ? 0 : c->whole.recorded);
 		json_put_u64(meta, "bpf.session.counts.events", c->counted ? 0 : c->recorded);
@@ -705,14 +708,15 @@ out:
 	return err;
 }
 
-/* Copies the offsets between the clocks of hosts, which belong to the trace. */
-static int convert_offsets(struct convert *c)
+/* Copies the offsets between the clocks of hosts, and the stacks, which belong to the trace. */
+static int copy_files(struct convert *c)
 {
 	int dir = open(c->options->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err;
 
 	if (dir < 0)
 		return -errno;
 	err = copy_beside(dir, c->out_fd, "clock-offsets.txt", INPUT_TEXT_MAX);
+	err = err ? err : copy_beside(dir, c->out_fd, STACK_FILE, INPUT_TEXT_MAX);
 	close(dir);
 	return err;
 }
@@ -758,10 +762,10 @@ static int run(struct convert *c)
 	c->out_fd = output_create(c->options->out);
 	if (c->out_fd < 0)
 		return c->out_fd;
-	err = old ? convert_v1(c) : convert_v3(c);
+	err = copy_files(c); /* the metadata say how large they are */
 	if (err)
 		goto out;
-	err = convert_offsets(c);
+	err = old ? convert_v1(c) : convert_v3(c);
 	if (err)
 		goto out;
 	report(c);

@@ -864,7 +864,7 @@ static void correct_metadata(struct json *meta, struct cutter *c, const char *lo
 		correct_cpus(meta, c, loom);
 	if (json_is_object(json_get(meta, "bpf.session.counts")))
 		correct_counts(meta, c);
-	whole_leave_stats(meta);
+	whole_leave_files(meta);
 	json_put_string(meta, "cut.by", "ovni-cut");
 	json_put_i64(meta, "cut.from", c->filter->first);
 	json_put_i64(meta, "cut.to", c->filter->last);
@@ -882,8 +882,10 @@ static int describe_stream(struct cutter *c, const bool *kept, size_t i)
 		return -EINVAL;
 	correct_metadata(meta, c, c->source->owners[i].loom ?: "");
 	rest.lost = 0; /* its session has that */
-	if (!c->marked)
+	if (!c->marked) {
 		whole_mark(meta, &rest);
+		whole_count_stacks(meta, c->out_fd);
+	}
 	c->marked = true;
 	err = whole_describe(meta, c->out_fd, path);
 	if (err)

@@ -586,7 +586,7 @@ static int describe(struct merge *m, size_t i, int64_t with, const struct pair *
 		whole_mark(meta, &m->kernel.whole);
 		whole_mark(meta, &m->program.whole);
 	}
-	whole_leave_stats(meta);
+	whole_leave_files(meta);
 	err = whole_describe(meta, m->out_fd, m->program.trace.streams[i]);
 	if (err)
 		goto out;
@@ -675,7 +675,7 @@ static void correct_session(const struct merge *m, struct json *meta)
 	for (size_t i = 0; i < m->kernel.trace.nstreams; i++)
 		streams += m->used[i] && m->kernel.owners[i].recorded;
 	json_put_u64(meta, "bpf.session.streams", streams);
-	whole_leave_stats(meta);
+	whole_leave_files(meta);
 }
 
 static int describe_other(struct merge *m, size_t i, const char *loom)
@@ -850,7 +850,10 @@ static int merge_all(struct merge *m)
 		log_warn("%s: no KCO or KCI; was it recorded with --kernel-model?",
 			 m->options->kernel);
 	err = m->options->others ? copy_others(m) : 0;
-	return err ? err : stack_table_write(&m->stacks, m->out_fd, m->stacks_before);
+	err = err ? err : stack_table_write(&m->stacks, m->out_fd, m->stacks_before);
+	if (!err && m->first)
+		whole_count_stacks(m->first, m->out_fd);
+	return err;
 }
 
 static int run(struct merge *m)

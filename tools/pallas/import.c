@@ -433,7 +433,7 @@ static struct json *stream_begin(struct import *m)
 		meta = json_parse(text, strlen(text), path);
 		if (!meta)
 			return NULL;
-		whole_leave_stats(meta);
+		whole_leave_files(meta);
 	} else {
 		m->path = xasprintf("loom.pallas/proc.%u/thread.%u", m->thread->archive->id + 1,
 				    m->thread->id + 1);

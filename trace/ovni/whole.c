@@ -13,6 +13,7 @@
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 #include "trace/ovni/job_file.h"
+#include "trace/ovni/stack_file.h"
 #include "trace/ovni/stats_file.h"
 
 /* The events that follow T1: a thread enters its CPU 1 ns after the one that leaves, and repairs
@@ -143,8 +144,9 @@ static void compare(struct whole *w, const char *path, const struct json *bpf, u
 	}
 }
 
-/* stats.json is beside the loom of the stream, three directories up. */
-static bool has_stats(int dirfd, const char *path)
+/* The size of a regular file beside the loom of the stream, three directories up. False: there is
+ * none. */
+static bool size_beside(int dirfd, const char *path, const char *file, uint64_t *size)
 {
 	size_t n = strlen(path);
 	char name[PATH_MAX];
@@ -155,10 +157,32 @@ static bool has_stats(int dirfd, const char *path)
 			n--;
 		n -= n > 0;
 	}
-	if (snprintf(name, sizeof(name), "%.*s%s" STATS_FILE, (int)n, path, n ? "/" : "") >=
-	    (int)sizeof(name))
+	if (snprintf(name, sizeof(name), "%.*s%s%s", (int)n, path, n ? "/" : "", file) >=
+		    (int)sizeof(name) ||
+	    fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
 		return false;
-	return !fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode);
+	*size = (uint64_t)st.st_size;
+	return true;
+}
+
+/* Compares the file `stacks` with `bpf.stacks_bytes` of one stream, which is false in a trace that
+ * a tool has made without that file. A file that is not there has 0 bytes. */
+static void take_stacks(struct whole *w, int dirfd, const char *path, const struct json *written)
+{
+	uint64_t size = 0, number;
+	bool there;
+
+	if (!json_u64(written, &number)) {
+		w->unended += !json_is_bool(written);
+		return;
+	}
+	there = size_beside(dirfd, path, STACK_FILE, &size);
+	if (size == number || w->stacks_differ)
+		return;
+	w->stacks_differ = true;
+	w->no_stacks = !there;
+	w->stacks_bytes = size;
+	w->stacks_written = number;
 }
 
 /* The nodes and ranks that are missing. A damaged file is a reason, too: ovni-info has its error.
@@ -202,7 +226,8 @@ static void take_session(struct whole *w, int dirfd, const char *path, const str
 		part = false;
 	}
 	w->parts |= part;
-	w->no_stats |= json_bool(json_key(session, "stats")) && !has_stats(dirfd, path);
+	w->no_stats |= json_bool(json_key(session, "stats")) &&
+		       !size_beside(dirfd, path, STATS_FILE, &number);
 	add_number(&w->session_events, events);
 	if (!json_u64(json_key(session, "t0"), &t0) || !json_u64(json_key(session, "t1"), &t1)) {
 		w->unended += streams != NULL;
@@ -231,6 +256,8 @@ void whole_take(struct whole *w, int dirfd, const char *path, const struct json 
 	add_number(&w->records, json_get(meta, "accel.run.dropped"));
 	if (made_from && !w->made_from[0])
 		snprintf(w->made_from, sizeof(w->made_from), "%s", made_from);
+	if (json_key(bpf, "stacks_bytes"))
+		take_stacks(w, dirfd, path, json_key(bpf, "stacks_bytes"));
 	if (json_is_object(session))
 		take_session(w, dirfd, path, session, json_is_object(json_get(meta, "cut")));
 	if (!json_u64(json_key(bpf, "events"), &events))
@@ -342,6 +369,11 @@ const char *whole_text(const struct whole *w, char text[WHOLE_TEXT])
 	compare_sessions(w, &r);
 	if (w->no_stats)
 		put(&r, STATS_FILE " is missing");
+	if (w->no_stacks)
+		put(&r, "the file " STACK_FILE " is missing");
+	else if (w->stacks_differ)
+		put(&r, "the file " STACK_FILE " has %" PRIu64 " bytes instead of %" PRIu64,
+		    w->stacks_bytes, w->stacks_written);
 	if (!r.at &&
 	    (w->unended ||
 	     (w->open && w->open < w->sessions))) /* of a killed recorder the streams say so */
@@ -421,8 +453,18 @@ void whole_mark(struct json *meta, const struct whole *from)
 	json_put_string(meta, WHOLE_KEY, both);
 }
 
-void whole_leave_stats(struct json *meta)
+void whole_leave_files(struct json *meta)
 {
 	if (json_get(meta, "bpf.session.stats"))
 		json_put_bool(meta, "bpf.session.stats", false);
+	if (json_get(meta, "bpf.stacks_bytes"))
+		json_put_bool(meta, "bpf.stacks_bytes", false);
+}
+
+void whole_count_stacks(struct json *meta, int trace_fd)
+{
+	uint64_t size;
+
+	if (size_beside(trace_fd, "", STACK_FILE, &size))
+		json_put_u64(meta, "bpf.stacks_bytes", size);
 }

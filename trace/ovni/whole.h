@@ -6,14 +6,15 @@
  * programs print, and the exit status. The recorder has written down what belongs to the trace:
  *
  *   of a stream    bpf.events, bpf.bytes, bpf.first, bpf.last
+ *   of a trace     bpf.stacks_bytes, in one of its streams
  *   of a session   bpf.session.streams, .counts.events, .lost, .t0, .t1, .stats
  *   by a tool      bpf.recovered, bpf.incomplete
  *   of a job       job.json, node/NODE.json beside the looms
  *
  * A recorded stream has bpf.events. A trace without one, of another program, is whole if its
  * streams are finished: there is no evidence of more. Older recordings lack some numbers, and are
- * judged by those that they have. Invariant: no allocation per stream; numbers of a hostile trace only
- * saturate. Specification: event-mapping.md "Is a trace whole?".
+ * judged by those that they have. Invariant: no allocation per stream; numbers of a hostile trace
+ * only saturate. Specification: event-mapping.md "Is a trace whole?".
  */
 #ifndef TRACE_OVNI_WHOLE_H
 #define TRACE_OVNI_WHOLE_H
@@ -51,6 +52,10 @@ struct whole {
 	uint64_t events;	   /* bpf.events */
 	bool parts;		   /* cut or merged: its sessions may be those of more streams */
 	bool no_stats;		   /* stats.json is missing */
+	bool stacks_differ;	   /* the file `stacks` has not as many bytes as were written: */
+	bool no_stacks;		   /* it is missing */
+	uint64_t stacks_bytes;	   /* bytes that it has, */
+	uint64_t stacks_written;   /* and that were written */
 
 	uint64_t t0, t1;      /* of all windows; valid if a session is closed */
 	uint64_t first, last; /* clocks of recorded streams, where they are known */
@@ -86,11 +91,14 @@ const char *whole_repairs(uint64_t repairs, bool losses, char text[WHOLE_TEXT]);
  * For a tool that writes a trace. whole_describe() corrects the numbers of a recorded stream that
  * was written to `path` below `trace_fd`, from the file; 0, or -errno without a message.
  * whole_mark() adds the reasons of a trace that this one is made from; one stream has them.
- * whole_leave_stats(): the session has no stats.json beside it any more.
+ * whole_leave_files(): the stream has no stats.json and no file `stacks` beside its loom any more.
+ * whole_count_stacks(): the file `stacks` of the trace `trace_fd` is written, so the metadata of
+ * one of its streams say how large it is.
  */
 int whole_describe(struct json *meta, int trace_fd, const char *path)
 	__attribute__((warn_unused_result));
 void whole_mark(struct json *meta, const struct whole *from);
-void whole_leave_stats(struct json *meta);
+void whole_leave_files(struct json *meta);
+void whole_count_stacks(struct json *meta, int trace_fd);
 
 #endif

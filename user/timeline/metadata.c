@@ -586,5 +586,7 @@ struct json *describe_stream(const struct description *d)
 		process_put(d->info, d->own, bpf);
 	if (d->session)
 		put_session(bpf, d->session);
+	if (d->session && d->session->closed && d->session->stacks)
+		json_put_u64(bpf, "stacks_bytes", sleep_stacks_bytes(d->session->stacks));
 	return doc;
 }

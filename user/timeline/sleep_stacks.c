@@ -287,6 +287,11 @@ char *sleep_stacks_take_lines(struct sleep_stacks *stacks, size_t *size)
 	return lines;
 }
 
+uint64_t sleep_stacks_bytes(const struct sleep_stacks *stacks)
+{
+	return stacks->bytes;
+}
+
 uint32_t sleep_stacks_different(const struct sleep_stacks *stacks)
 {
 	return stacks->different;

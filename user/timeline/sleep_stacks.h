@@ -40,6 +40,9 @@ void sleep_stacks_settle(struct sleep_stacks *stacks);
 /* The lines that were made since the last call, for free(), and their size; NULL: none. */
 char *sleep_stacks_take_lines(struct sleep_stacks *stacks, size_t *size);
 
+/* The bytes of all lines, those that are not taken yet too. */
+uint64_t sleep_stacks_bytes(const struct sleep_stacks *stacks);
+
 /* How many there are. */
 uint32_t sleep_stacks_different(const struct sleep_stacks *stacks);
 

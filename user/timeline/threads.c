@@ -327,12 +327,13 @@ static struct meta *meta_new(struct threads *threads, struct thread *thread, boo
 
 /* ---- handing over ---- */
 
-/* Gives the lines of new stacks to the writer, before the first events with their numbers. */
+/* Gives the lines of new stacks to the writer, before the first events with their numbers. Once the
+ * session is closed its metadata say how large the file is: then there are no more. */
 static int put_stacks(struct threads *threads)
 {
 	struct writer_request part = {.path = STACK_FILE, .text = true};
 
-	if (!threads->sleep_stacks)
+	if (!threads->sleep_stacks || threads->session.closed)
 		return 0;
 	part.events = sleep_stacks_take_lines(threads->sleep_stacks, &part.size);
 	return part.events ? writer_put(threads->writer, &part) : 0;
@@ -728,12 +729,14 @@ int threads_finish(struct threads *threads, const struct session *session)
 	int err = writer_sync(threads->writer);
 	bool ranked = !err && all_ranked(threads);
 
+	if (!err && threads->sleep_stacks) {
+		sleep_stacks_settle(threads->sleep_stacks);
+		err = put_stacks(threads);
+	}
 	threads->session = *session;
 	threads->session.stacks = threads->sleep_stacks;
 	if (err)
 		return err;
-	if (threads->sleep_stacks)
-		sleep_stacks_settle(threads->sleep_stacks);
 	threads->session.names = &threads->names;
 	threads->session.streams = 0;
 	for (size_t i = 0; i < threads->nstreams; i++)
