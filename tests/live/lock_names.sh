@@ -20,7 +20,7 @@ def ran(*words):
 places = {l["kind"]: l for l in report(name + ".report") if "kind" in l}
 check(len(places) == 8, "only", len(places), "locks")
 nm = {}
-for line in subprocess.run(["nm", os.environ["B"] + "/tests/workloads/named_locks"], stdout=subprocess.PIPE,
+for line in subprocess.run(["nm", "split_locks" if name == "split" else os.environ["B"] + "/tests/workloads/named_locks"], stdout=subprocess.PIPE,
                            check=True).stdout.decode().split("\n"):
     words = line.split()
     if len(words) == 3:
@@ -31,7 +31,7 @@ element = places["array"]["address"] - bias - nm["local_locks"]
 check(0 < part < 16 and 0 < element < 100, "the layout differs", part, element)
 def at(kind):
     return f"{places[kind]['address']:#x}"
-members = name not in ("stripped", "shared")
+members = name not in ("stripped", "shared", "split")
 wanted = {"bss": "zeroed_lock", "part": "filled_pool.lock" if members else f"filled_pool+{part:#x}",
           "array": "local_locks[1]" if members else f"local_locks+{element:#x}",
           "heap": "heap " + at("heap"), "stack": "stack " + at("stack"),
@@ -98,6 +98,9 @@ record_copy() { # NAME: of the program NAME_locks
 }
 strip -g -o stripped_locks "$WORKLOADS/named_locks" || complain "strip fails"
 record_copy stripped
+# The types are in a .dwo that is not there: offsets, no failure.
+gcc -D_GNU_SOURCE -std=gnu11 -O2 -g -gsplit-dwarf -pthread -o split_locks "$S/tests/workloads/named_locks.c" && rm ./*.dwo || complain "gcc -gsplit-dwarf fails"
+record_copy split
 # Debug information made smaller by dwz; in the second program parts of it are in a file of its own: offsets, no wrong name.
 if command -v dwz >/dev/null; then
 	for copy in dwz shared other; do cp "$WORKLOADS/named_locks" ${copy}_locks; done

@@ -158,7 +158,7 @@ E
 record_output command --why=stack=both -- ./chain 300
 cat >judge.py <<'E'
 from user import *
-stacks = Stacks("command")
+stacks = Stacks(sys.argv[1])
 for kind, chain in chains.items():
     got = stacks.own(kind, ("chain", "plugin.so"))
     check(chain in got, kind, "must be", chain, "and is", got, stacks.names(kind))
@@ -183,7 +183,12 @@ signal = [n for n in stacks.names("signal") if "on_signal" in n][0]
 check(signal.index("run_signal") > signal.index("on_signal") + 1, "no frame of the signal", signal)
 sys.exit(verdict())
 E
-python3 judge.py || complain "command: the frames"
+python3 judge.py command || complain "command: the frames"
+# The debug information is in a .dwo that is not there: names of the symbol table, and lines, are in the program.
+mkdir split
+gcc "${plain[@]}" -g -gsplit-dwarf -o split/chain chain.c -lpthread -ldl && rm ./split/*.dwo || complain "gcc -gsplit-dwarf fails"
+record_output split.trace --why=stack=both -- split/chain 300
+python3 judge.py split.trace || complain "without the .dwo: the frames"
 # The answers name the place, with the line of the call.
 "$B/bin/ovni-report" why --json command >why.json && "$B/bin/ovni-report" blocked --json command >blocked.json ||
 	complain "command: why, blocked: $?"
