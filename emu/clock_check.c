@@ -7,12 +7,11 @@
  *
  * In: the calls of MPI in the order of corrected clocks; out: one warning with the number of
  * contradictions beyond the bounds of the clocks, and the largest. A call counts as one of all
- * ranks only while all ranks of the job are there from MPI_Init on, call the same sequence of
- * synchronising collectives, and no rank leaves one before another rank of its own node, whose
- * clock is the same, enters it: else nothing is said. If the trace has the communicators of
- * collectives (--api mpi-messages), only those of MPI_COMM_WORLD and its copies count. Invariant:
- * memory follows the collectives that some ranks have left and others not entered, at most
- * OPEN_MOST. Specification: job.md 4.4.
+ * ranks if its communicator is MPI_COMM_WORLD or a copy of it, while all ranks of the job are there
+ * from MPI_Init on, call the same sequence of synchronising collectives, and no rank leaves one
+ * before another rank of its own node, whose clock is the same, enters it: else nothing is said,
+ * nor of a trace without communicators. Invariant: memory follows the collectives that some ranks
+ * have left and others not entered, at most OPEN_MOST. Specification: job.md 4.4.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -45,7 +44,6 @@ struct rank_calls {
 struct clock_check {
 	uint32_t nranks;
 	struct rank_calls *ranks; /* by process */
-	uint8_t *depth;		  /* of calls, by thread */
 	uint64_t *node_left;	  /* collectives that a rank of the loom has left, at most */
 	struct instance *open;	  /* from number `first` on */
 	uint64_t first, nopen;
@@ -68,7 +66,7 @@ void clock_check_metadata(struct emulator *emu, const struct json *meta)
 
 		emu->calls_dropped |= json_u64(json_get(at, "probe.sampled"), &sampled) && sampled;
 	}
-	emu->communicators |= mpi_calls_declare_collectives(meta);
+	emu->communicators |= mpi_calls_declare_communicators(meta);
 }
 
 /* Whether all ranks of one job are there, on several nodes. */
@@ -98,16 +96,15 @@ int clock_check_prepare(struct emulator *emu)
 	struct clock_check *c;
 	uint32_t nranks;
 
-	if (emu->opt->compat || emu->part || !is_whole_job(emu, &nranks))
+	if (emu->opt->compat || emu->part || !emu->communicators || !is_whole_job(emu, &nranks))
 		return 0;
 	c = emu->clock_check = calloc(1, sizeof(*c));
 	if (!c)
 		return log_no_memory("for the collectives");
 	c->nranks = nranks;
 	c->ranks = calloc(emu->sys.nprocesses + 1, sizeof(*c->ranks));
-	c->depth = calloc(emu->sys.nthreads + 1, sizeof(*c->depth));
 	c->node_left = calloc(emu->sys.nlooms + 1, sizeof(*c->node_left));
-	if (!c->ranks || !c->depth || !c->node_left)
+	if (!c->ranks || !c->node_left)
 		return log_no_memory("for the collectives");
 	return 0;
 }
@@ -118,7 +115,6 @@ void clock_check_fini(struct emulator *emu)
 
 	if (c) {
 		free(c->ranks);
-		free(c->depth);
 		free(c->node_left);
 		free(c->open);
 	}
@@ -180,7 +176,8 @@ static int64_t bound_of(const struct loom *a, const struct loom *b)
 }
 
 /* Returns false if the calls are not collectives of all ranks. */
-static bool enter(struct emulator *emu, struct thread *th, int32_t function, int *err)
+static bool enter(struct emulator *emu, struct thread *th, int32_t function, int64_t clock,
+		  int *err)
 {
 	struct clock_check *c = emu->clock_check;
 	const struct process *p = th->process;
@@ -200,7 +197,7 @@ static bool enter(struct emulator *emu, struct thread *th, int32_t function, int
 	one->entered++;
 	if (one->left != INT64_MAX) {
 		const struct loom *left = emu->sys.processes[one->left_by].loom;
-		int64_t gap = emu->player.clock - one->left - bound_of(left, p->loom);
+		int64_t gap = clock - one->left - bound_of(left, p->loom);
 
 		if (gap > one->gap) {
 			one->gap = gap;
@@ -229,27 +226,10 @@ static void leave(struct emulator *emu, struct thread *th)
 	c->open[number - c->first].left_by = p->index;
 }
 
-int clock_check_step(struct emulator *emu, struct thread *th, const struct action *action)
+void clock_check_step(struct emulator *emu, const struct thread *th, const struct action *action)
 {
-	struct clock_check *c = emu->clock_check;
-	bool collective = !emu->communicators && catalog_synchronises(action->value), all = true;
-	uint8_t *depth = &c->depth[th->index];
-	int err = 0;
-
-	if (th->process->shown_rank < 0)
-		return 0;
-	if (action->op == DO_PUSH && !(*depth)++) {
-		struct rank_calls *rank = &c->ranks[th->process->index];
-
-		rank->init |= catalog_is_mpi_init(action->value);
-		if (collective)
-			all = enter(emu, th, action->value, &err);
-	} else if (action->op == DO_POP && *depth && !--*depth && collective) {
-		leave(emu, th);
-	}
-	if (!all)
-		clock_check_fini(emu);
-	return err;
+	if (action->op == DO_PUSH && catalog_is_mpi_init(action->value))
+		emu->clock_check->ranks[th->process->index].init = true;
 }
 
 int clock_check_collective(void *arg, const struct collective_call *collective)
@@ -263,7 +243,7 @@ int clock_check_collective(void *arg, const struct collective_call *collective)
 		return 0;
 	if (collective->over)
 		leave(emu, th);
-	else if (!enter(emu, th, (int32_t)collective->op, &err))
+	else if (!enter(emu, th, (int32_t)collective->op, collective->entered, &err))
 		clock_check_fini(emu);
 	return err;
 }

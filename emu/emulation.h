@@ -192,9 +192,8 @@ void clock_check_metadata(struct emulator *emu, const struct json *meta);
 /* Prepares the check if the trace allows it. Returns 0, or -ENOMEM after a message;
  * clock_check_fini() frees it. */
 int clock_check_prepare(struct emulator *emu) __attribute__((warn_unused_result));
-/* Takes an event of the model mpi, after its effect. Returns 0, or -ENOMEM after a message. */
-int clock_check_step(struct emulator *emu, struct thread *th, const struct action *action)
-	__attribute__((warn_unused_result));
+/* Takes an event of the model mpi, after its effect. */
+void clock_check_step(struct emulator *emu, const struct thread *th, const struct action *action);
 struct collective_call;
 /* Takes a collective whose communicator is known, at its begin and its end; `emu`: the emulator.
  * Returns 0, or -ENOMEM after a message. */

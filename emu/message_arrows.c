@@ -50,7 +50,7 @@ int message_arrows_prepare(struct emulator *emu)
 	struct arrows *arrows;
 	int err;
 
-	if (!emu->opt->messages && !(emu->clock_check && emu->communicators))
+	if (!emu->opt->messages && !emu->clock_check)
 		return 0;
 	arrows = emu->arrows = calloc(1, sizeof(*arrows));
 	if (!arrows)

@@ -154,7 +154,7 @@ def main():
         shutil.rmtree(os.path.join(top, kind), ignore_errors=True)
         os.makedirs(os.path.join(top, kind))
         trace = os.path.join(top, kind, "t")
-        tools_make.main(trace, lines)
+        tools_make.main(trace, tools_make.with_communicators(lines))
         if kind == "apart":
             for node in "bc":
                 move(trace, node)

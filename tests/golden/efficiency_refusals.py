@@ -28,10 +28,10 @@ OPENMP = ("openmp_parallel_efficiency", "openmp_serial_efficiency", "openmp_load
 STARS = ("transfer_estimate", "serialisation_estimate", "wait_for_last", "os_loss")
 
 
-def ranks(n, events=RUN % CALL, nranks=None, meta=""):
+def ranks(n, events=RUN % CALL, nranks=None, meta="", comm=tools_make.WORLD):
     lines = []
     for rank in range(n):
-        lines += thread("a", 10 + rank, 10 + rank, events, rank, rank, nranks or n, meta)
+        lines += thread("a", 10 + rank, 10 + rank, events, rank, rank, nranks or n, meta, comm)
     return lines
 
 
@@ -173,6 +173,25 @@ def main():
     # the estimates of collectives
     refused("others", "not all calls are collectives of all ranks", STARS,
             ranks(2, RUN % (CALL.replace("MAr", "MR[").replace("MAR", "MR]"))), rest=MPI[:6])
+    refused("no communicators", "the trace does not tell which collectives are of all ranks: it has no communicators (--api "
+            "mpi records them)", STARS, ranks(2, comm=0), rest=MPI[:6])
+    refused("a copy", "a collective has a communicator that is not MPI_COMM_WORLD (--api mpi-messages knows copies of it)",
+            STARS, ranks(2, comm=7), rest=MPI[:6])
+    mixed = ranks(2, RUN % "`200 MCb`, `300 MCB`, `810 MAr`, `1010 MAR`, ")
+    assert report("mixed", mixed)[1]["metrics"]["transfer_estimate"] is not None
+    at = [i for i, line in enumerate(mixed) if " OM= " in line][0]
+    mixed[at] = mixed[at].replace(str(tools_make.WORLD), "7")
+    refused("mixed", "a collective has a communicator that is not MPI_COMM_WORLD (--api mpi-messages knows copies of it)",
+            STARS, mixed, rest=MPI[:6])
+    # of a function of Fortran the communicator stands within the call
+    fortran = []
+    for line in ranks(2):
+        if "M" == line.split()[1][0] and line.split()[1] in tools_make.SYNCHRONISING:
+            world = fortran.pop()
+            fortran += [line, "%d %s" % (int(line.split()[0]) + 1, world.split(" ", 1)[1])]
+        else:
+            fortran.append(line)
+    assert report("Fortran", fortran)[1]["metrics"]["transfer_estimate"] is not None
     refused("none", "the program calls no collective of all ranks", STARS, ranks(2, RUN % ""), rest=OS)
     different = [line.replace("MAr", "MCb").replace("MAR", "MCB") for line in ranks(2)[9:]]
     refused("different", "the ranks call different sequences of collectives", STARS, ranks(2)[:9] + different)

@@ -20,7 +20,7 @@ TABLE = {
     "trace/catalog": (BASE + " trace/ovni", "seccomp"),
     "trace/states": (BASE + " trace/ovni trace/catalog", r"cjson/"),
     "trace/analysis": (BASE + " trace/ovni trace/catalog trace/states trace/messages", r"cjson/"),
-    "trace/efficiency": (BASE + " trace/ovni trace/catalog trace/states trace/analysis", r"cjson/"),
+    "trace/efficiency": (BASE + " trace/ovni trace/catalog trace/states trace/analysis trace/messages", r"cjson/"),
     "trace/lib": (BASE + " trace/ovni trace/catalog trace/states trace/analysis", ""),
     "trace/messages": (BASE + " trace/ovni trace/catalog trace/states", r"cjson/"),
     "trace/pallas": (BASE + " trace/ovni", "zstd"),

@@ -37,18 +37,20 @@ def barrier(clock, end, comm):
     return [mark(clock, 64, comm), mark(clock, 56, BARRIER, "["), "%d MCb" % clock, "%d MCB" % end, mark(end, 56, BARRIER, "]")]
 
 
-def write(name, events, nodes=2, nranks=None, labels=LABELS):
+def write(name, events, nodes=2, nranks=None, labels=LABELS, comms=True):
     text = []
     for rank, lines in enumerate(events):
         meta = {"ovni.require": {"ovni": "1.1.0", "bpf": "1.0.0", "mpi": "1.0.0"}, "bpf.name": "rank%d" % rank,
                 "ovni.rank": rank, "ovni.nranks": nranks or len(events),
                 "ovni.mark": {"56": {"title": "MPI messages", "chan_type": "stack",
                                      "labels": {str(k): v for k, v in labels.items()}},
-                              **{str(k): {"title": "value %d" % k, "chan_type": "single"} for k in range(60, 65)}}}
+                              **{str(k): {"title": "value %d" % k, "chan_type": "single"} for k in range(60, 64)},
+                              "64": {"title": "MPI communicator", "chan_type": "single"}}}
         text.append("thread n%d %d %d %s" % (rank % nodes, 10 + rank, 10 + rank,
                                              " ".join("%s=%s" % (k, json.dumps(v, separators=(",", ":")).replace(" ", "\\u0020"))
                                                       for k, v in meta.items())))
-        text += sorted(lines, key=lambda x: int(x.split()[0]))
+        lines = sorted(lines, key=lambda x: int(x.split()[0]))
+        text += tools_make.with_communicators(["thread", *lines])[1:] if comms else lines
     open(name + ".txt", "w").write("\n".join(text) + "\n")
     shutil.rmtree(name, ignore_errors=True)
     subprocess.run([sys.executable, os.environ["S"] + "/tests/golden/tools_make.py", name],
@@ -98,11 +100,14 @@ def by_hand():
     # with communicators: ranks 0 and 1 meet in one of their own, which is not followed; all of them in the world
     write("comms", [["0 OHx i32:0 i32:-1 u64:0", *barrier(100, 160, 7), *barrier(500, 620, WORLD), "900 OHe"],
                     ["0 OHx i32:0 i32:-1 u64:0", *barrier(150, 170, 7), *barrier(300, 610, WORLD), "900 OHe"],
-                    ["0 OHx i32:1 i32:-1 u64:0", *barrier(600, 630, WORLD), "900 OHe"]], labels={**LABELS, BARRIER: "MPI_Barrier of MPICH"})
+                    ["0 OHx i32:1 i32:-1 u64:0", *barrier(600, 630, WORLD), "900 OHe"]], labels={**LABELS, BARRIER: "MPI_Barrier of MPICH"}, comms=False)
     for tid, reached in ((10, 620), (11, 610)):
         got = report("comms", tid)
         assert got == [(0, 600, 2, "running", "", ""), (600, reached, tid - 10, "running", "last in collective", "rank2"),
                        (reached, 900, tid - 10, "running", "", "")], got
+    # a barrier whose communicator is not known is not followed
+    write("unknown", hand, comms=False)
+    assert not [x for x in report("unknown", 12) if x[4] == "last in collective"]
     # with a rank that is not there, or another sequence, the barrier is not followed: rank 2 sleeps
     for name, change in (("absent", {"nranks": 4}), ("other", {}), ("early", {})):
         events = [list(x) for x in hand]

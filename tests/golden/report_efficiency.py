@@ -157,7 +157,7 @@ def write(folder, ranks, nodes):
                          'ovni.require.openmp="1.2.1"' %
                          (rank % nodes, threads[0].tid, t.tid, rank, len(ranks)))
             lines += ["%d %s" % (clock, text) for clock, _, text in sorted(t.events)]
-    tools_make.main(folder, lines)
+    tools_make.main(folder, tools_make.with_communicators(lines))
 
 
 # ---- the model ----

@@ -20,6 +20,9 @@ import os
 import struct
 import sys
 
+WORLD = 0x44000000  # MPI_COMM_WORLD of MPICH
+SYNCHRONISING = ("MAg", "MAr", "MAa", "MCb", "MEs", "MEb")
+COMMUNICATOR = r'ovni.mark.64={"title":"MPI\u0020communicator","chan_type":"single"}'
 CODES = {"i8": "b", "u8": "B", "i16": "h", "u16": "H", "i32": "i", "u32": "I", "i64": "q", "u64": "Q"}
 
 
@@ -42,6 +45,22 @@ def metadata(loom, pid, tid, first, changes):
     for change in changes:
         put(meta, *change.split("=", 1))
     return meta
+
+
+def with_communicators(lines, choose=lambda: WORLD):
+    """The same description, as --api mpi records it: synchronising collectives have their communicator."""
+    out, thread, known = [], None, False
+    for line in lines:
+        words = line.split()
+        if words[:1] == ["thread"]:
+            thread, known = len(out), False
+        elif words[1:2] and words[1] in SYNCHRONISING:
+            if not known:
+                out[thread] += " " + COMMUNICATOR
+                known = True
+            out.append("%s OM= i64:%d i32:64" % (words[0], choose()))
+        out.append(line)
+    return out
 
 
 def payload(words):

@@ -3,7 +3,8 @@
 #
 # --api mpi: an unmodified MPI program of four ranks, started by mpirun and recorded as a whole.
 # Strict emulation with the model mpi accepts it, each rank has as many calls of each function as it
-# counted, the ranks are in the metadata, and what the library lacks is listed once. Then the ranks
+# counted, its collectives have their communicator, the ranks are in the metadata, and what the library lacks is listed
+# once. Then the ranks
 # alone, of which each has a rank; the same from Fortran; and a library that nobody has.
 # needs: root
 # long: needs MPI
@@ -28,6 +29,8 @@ for line in lines:
     streams = trace.threads(line["pid"])
     n = counts(streams)
     check_counts(n, [(mcv, leaves[mcv], line[name]) for name, mcv in functions.items()])
+    communicators = sum(n.pop(key) for key in list(n) if key.startswith("MPI communicator: "))
+    check(communicators == line["MPI_Allreduce"] + line["MPI_Barrier"], "rank", line["rank"], "communicators:", communicators)
     check(sum(n.values()) == 2 * sum(line[name] for name in functions),
           "rank", line["rank"], "has other events:", n)
     first = [s for s in streams if "rank" in s.bpf]
@@ -40,7 +43,7 @@ check(any(s.program in ("mpirun", "orterun", "prterun") for s in trace.streams),
 E
 library=$(ldd ring | awk '/libmpi\.so/ {print $3}')
 if ! nm -D "$library" | grep -q ' MPI_Isendrecv$'; then
-	grep -q '^ovni-bpf: info: --api mpi: 2 of 49 names were not found: MPI_Isendrecv, MPI_Isendrecv_replace$' whole.log ||
+	grep -q '^ovni-bpf: info: --api mpi: 2 of 55 names were not found: MPI_Isendrecv, MPI_Isendrecv_replace$' whole.log ||
 		complain "what $library lacks is not listed: $(cat whole.log)"
 fi
 [ "$(grep -c 'not found' whole.log)" -le 1 ] || complain "what was not found is said more than once"

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "trace/base/log.h"
+#include "trace/messages/mpi_calls.h"
 
 #define GENERATIONS 64 /* between the recorder and a process */
 
@@ -133,6 +134,7 @@ static int read_metadata(struct rank_times *t)
 			t->ranks[t->list[unit].rank].nranks = json_int(nranks);
 		t->parents[i] = json_int(json_get(meta, "bpf.parent"));
 		t->kernel[i] = json_bool(json_get(meta, "bpf.kernel_thread"));
+		t->communicators |= mpi_calls_declare_communicators(meta);
 		t->declared_mpi |= json_get(meta, "ovni.require.mpi") != NULL;
 		t->repairs |= !t->source->owners[i].recorded ||
 			      (json_u64(json_get(meta, "bpf.repairs"), &repairs) && repairs);

@@ -16,6 +16,19 @@ static int64_t clamp(const struct rank_times *t, int64_t clock)
 	return clock > t->settings->last ? t->settings->last : clock;
 }
 
+/* The communicator of a collective that begins. */
+static int take_collective(void *arg, const struct collective_call *c)
+{
+	struct rank_times *t = arg;
+	uint32_t unit = t->unit_of[c->stream];
+
+	if (!c->over && unit != NO_UNIT)
+		t->list[unit].comm = c->world		     ? UNIT_COMM_WORLD
+				     : c->comm == UINT32_MAX ? UNIT_COMM_UNKNOWN
+							     : UNIT_COMM_OTHER;
+	return 0;
+}
+
 int rank_times_init(struct rank_times *t, const struct source *source,
 		    const struct efficiency_settings *settings)
 {
@@ -38,6 +51,14 @@ int rank_times_init(struct rank_times *t, const struct source *source,
 		err = phase_init(t, &t->whole);
 	if (!err)
 		err = collectives_init(&t->collectives, t->nranks);
+	if (!err && t->communicators) {
+		err = messages_init(&t->messages, source);
+		if (err)
+			return err;
+		t->messages.only_collectives = true;
+		t->messages.collective = take_collective;
+		t->messages.arg = t;
+	}
 	if (source->trace.fixes && source->trace.clock_bound > 0)
 		t->collectives.clock_bound = source->trace.clock_bound;
 	return err ? log_no_memory("for the ranks of %s", source->trace.path) : 0;
@@ -58,6 +79,8 @@ void rank_times_fini(struct rank_times *t)
 	free(t->unit_of);
 	free(t->kernel);
 	free(t->parents);
+	if (t->communicators)
+		messages_fini(&t->messages);
 	collectives_fini(&t->collectives);
 	culprits_fini(&t->culprits);
 	thread_times_fini(&t->times);
@@ -308,10 +331,12 @@ static int mpi_leave(struct rank_times *t, const struct intervals *intervals, ui
 {
 	struct unit_walk *u = &t->list[unit];
 	struct rank_walk *r = &t->ranks[u->rank];
+	enum unit_comm comm = u->comm;
 	int err;
 
 	if (!u->mpi_depth || --u->mpi_depth)
 		return 0;
+	u->comm = UNIT_COMM_NONE;
 	if (ev->category == 'U' && (ev->value == 'I' || ev->value == 'T')) {
 		r->master = unit;
 		return window_open(t, intervals, r, clock);
@@ -319,6 +344,12 @@ static int mpi_leave(struct rank_times *t, const struct intervals *intervals, ui
 	err = set_place(t, intervals, unit, clock);
 	if (err || !r->open || unit != r->master || t->collectives.fault)
 		return err;
+	if (comm != UNIT_COMM_WORLD) {
+		collectives_refuse(&t->collectives, comm == UNIT_COMM_OTHER ? COLLECTIVES_OTHERS
+						    : t->communicators	    ? COLLECTIVES_GROUP
+									    : COLLECTIVES_UNKNOWN);
+		return 0;
+	}
 	{
 		struct collective_rank since = since_collective(t, r, clock);
 
@@ -463,6 +494,8 @@ int rank_times_step(struct rank_times *t, const struct intervals *intervals, uin
 	int64_t clock = clamp(t, ev->clock);
 	int err = t->next_slice && clock >= t->next_slice ? end_slices(t, clock) : 0;
 
+	if (!err && t->communicators)
+		err = messages_step(&t->messages, stream, ev);
 	if (err)
 		return err;
 	switch (ev->model) {

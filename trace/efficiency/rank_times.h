@@ -20,6 +20,7 @@
 #include "trace/analysis/culprits.h"
 #include "trace/analysis/thread_times.h"
 #include "trace/efficiency/collectives.h"
+#include "trace/messages/messages.h"
 
 #define NO_UNIT	   UINT32_MAX
 #define NO_PHASE   UINT32_MAX
@@ -111,11 +112,15 @@ struct rank_walk {
 	uint32_t nmarks, marks_room;
 };
 
+/* The communicator of a collective. */
+enum unit_comm { UNIT_COMM_NONE, UNIT_COMM_UNKNOWN, UNIT_COMM_OTHER, UNIT_COMM_WORLD };
+
 struct unit_walk {
 	uint32_t stream, rank; /* number in `ranks` */
 	enum unit_place place;
 	uint32_t mpi_depth;
-	uint64_t regions; /* of OpenMP: a bit for each open one, 1: it works */
+	enum unit_comm comm; /* of the present call of MPI */
+	uint64_t regions;    /* of OpenMP: a bit for each open one, 1: it works */
 	uint32_t depth, microtasks;
 	bool member;		 /* is an execution unit */
 	int64_t busy[2];	 /* ns useful or in MPI, in the open region */
@@ -147,6 +152,8 @@ struct rank_times {
 	struct hash phase_of; /* of values of marks */
 	int64_t next_slice;   /* clock; 0: no window has begun */
 	struct collectives collectives;
+	struct messages messages;  /* with `communicators`: for those of collectives */
+	bool communicators;	   /* the trace has them */
 	uint64_t dropped;	   /* calls that the recorder left out */
 	bool no_switches, sampled; /* by the metadata of the session */
 	bool repairs;		   /* or unknown times */

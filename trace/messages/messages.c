@@ -10,6 +10,7 @@
 #include "trace/messages/mpi_calls.h"
 #include "trace/base/array.h"
 #include "trace/base/log.h"
+#include "trace/catalog/catalog.h"
 #include "trace/ovni/event.h"
 #include "trace/ovni/trace.h"
 
@@ -80,7 +81,11 @@ struct thread {
 	enum collective_op collective;
 	uint32_t calls; /* so far */
 	bool is_mpich, returning;
-	uint32_t send; /* of the present call, or NONE */
+	/* The collectives are those of the model mpi, with the mark of the communicator: */
+	bool model, waiting; /* waiting: for the communicator of the present one */
+	uint8_t depth;	     /* of calls of the model */
+	int64_t comm_clock;  /* of the last communicator */
+	uint32_t send;	     /* of the present call, or NONE */
 	int64_t enter, leave;
 };
 
@@ -102,17 +107,20 @@ struct messages_own {
 
 /* ---- what a stream can have ---- */
 
-static int read_labels(struct thread **thread, const struct json *mark)
+static int read_labels(struct thread **thread, const struct json *meta)
 {
-	const struct json *label;
+	const struct json *mark = json_get(meta, MPI_CALLS_MARK), *label;
 	struct thread *t;
 
-	if (!mpi_calls_declared(mark))
+	if (!mpi_calls_declared(mark) && !mpi_calls_declare_communicators(meta))
 		return 0;
 	t = *thread = calloc(1, sizeof(*t));
 	if (!t)
 		return -ENOMEM;
 	t->send = NONE;
+	t->model = !mpi_calls_declare_collectives(meta);
+	if (!mpi_calls_declared(mark))
+		return 0;
 	for (label = json_first(json_key(mark, "labels")); label; label = json_next(label)) {
 		unsigned long value = strtoul(json_name(label), NULL, 10);
 		const char *text = json_string(label);
@@ -145,12 +153,12 @@ int messages_init(struct messages *m, const struct source *source)
 	for (size_t i = 0; i < n; i++) {
 		struct json *meta = trace_metadata(&source->trace, i);
 
-		err = read_labels(&own->threads[i], json_get(meta, MPI_CALLS_MARK));
-		m->collectives |= mpi_calls_declare_collectives(meta);
+		err = read_labels(&own->threads[i], meta);
+		m->collectives |= mpi_calls_declare_communicators(meta);
+		m->recorded |= mpi_calls_declared(json_get(meta, MPI_CALLS_MARK));
 		json_free(meta);
 		if (err)
 			return log_no_memory("for the messages");
-		m->recorded |= own->threads[i] != NULL;
 	}
 	return 0;
 }
@@ -717,6 +725,7 @@ static int tell_collective(struct messages *m, uint32_t stream, const struct thr
 
 	if (!m->collective)
 		return 0;
+	c.entered = t->enter;
 	if (has(t, VALUE_COMM))
 		c.comm = communicators_find(comms, stream, t->is_mpich,
 					    (uint64_t)get(t, VALUE_COMM));
@@ -822,6 +831,46 @@ static void forget_values(struct thread *t)
 	memset(t->value, 0, sizeof(t->value));
 }
 
+/* ---- collectives of the model mpi ---- */
+
+static int begin_collective(struct messages *m, uint32_t stream, struct thread *t)
+{
+	uint64_t handle = (uint64_t)get(t, VALUE_COMM);
+
+	t->waiting = false;
+	t->is_mpich = handle <= UINT32_MAX; /* those of Open MPI are addresses in a library */
+	return tell_collective(m, stream, t, false);
+}
+
+/* A function of the model. The communicator stands before it, at the same clock; that of a function
+ * of Fortran, which calls the one of C, stands within it. */
+static int take_function(struct messages *m, uint32_t stream, struct thread *t,
+			 const struct event *ev)
+{
+	const struct catalog_event *event = catalog_find(event_mcv(ev), NULL);
+	struct mpi_call call;
+	int err = 0;
+
+	if (event && event->action == ACTION_PUSH && !t->depth++) {
+		call = mpi_call_of(event->label ?: "");
+		if (call.kind != CALL_COLLECTIVE || !catalog_synchronises(event->value))
+			return 0;
+		t->present = CALL_COLLECTIVE;
+		t->collective = call.op;
+		t->enter = (int64_t)ev->clock;
+		t->waiting = !has(t, VALUE_COMM) || t->comm_clock != t->enter;
+		return t->waiting ? 0 : begin_collective(m, stream, t);
+	}
+	if (event && event->action == ACTION_POP && t->depth && !--t->depth &&
+	    t->present == CALL_COLLECTIVE) {
+		if (!t->waiting)
+			err = tell_collective(m, stream, t, true);
+		t->present = CALL_NONE_OF_OURS;
+		forget_values(t);
+	}
+	return err;
+}
+
 int messages_step(struct messages *m, uint32_t stream, const struct event *ev)
 {
 	struct thread *t = m->own->threads[stream];
@@ -830,6 +879,8 @@ int messages_step(struct messages *m, uint32_t stream, const struct event *ev)
 	bool ours;
 	int err;
 
+	if (t && t->model && ev->model == 'M' && !t->returning)
+		return take_function(m, stream, t, ev);
 	if (!t || (!t->returning && (ev->model != 'O' || ev->category != 'M')))
 		return 0;
 	ours = ev->model == 'O' && ev->category == 'M' && ev->payload_size >= 12;
@@ -852,6 +903,10 @@ int messages_step(struct messages *m, uint32_t stream, const struct event *ev)
 		return 0;
 	if (ev->value == '=') {
 		add_value(t, type, value);
+		if (type == VALUE_COMM)
+			t->comm_clock = clock;
+		if (type == VALUE_COMM && t->model && t->waiting)
+			return begin_collective(m, stream, t);
 	} else if (mpi_call_event(ev) == '[') {
 		t->calls++;
 		if (value <= 0 || value >= LABELS)

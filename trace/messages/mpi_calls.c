@@ -89,6 +89,15 @@ bool mpi_calls_declare_collectives(const struct json *meta)
 	return false;
 }
 
+bool mpi_calls_declare_communicators(const struct json *meta)
+{
+	const struct json *mark = json_get(meta, MPI_COMMUNICATOR_MARK);
+	const char *title = json_string(json_key(mark, "title"));
+
+	return (title && !strcmp(title, MPI_COMMUNICATOR_TITLE)) ||
+	       mpi_calls_declare_collectives(meta);
+}
+
 char mpi_call_event(const struct event *ev)
 {
 	bool call = ev->model == 'O' && ev->category == 'M' && ev->payload_size >= 12 &&

@@ -18,6 +18,9 @@ struct json;
 #define MPI_CALLS_TITLE "MPI messages"
 #define MPI_CALLS_TYPE	56
 #define MPI_CALLS_MARK	"ovni.mark.56"
+/* The same of communicators. */
+#define MPI_COMMUNICATOR_TITLE "MPI communicator"
+#define MPI_COMMUNICATOR_MARK  "ovni.mark.64"
 
 enum mpi_call_kind {
 	CALL_NONE_OF_OURS,
@@ -48,9 +51,12 @@ struct mpi_call mpi_call_of(const char *label);
 /* Whether the mark `mark` of a stream (NULL: none) has the calls. */
 bool mpi_calls_declared(const struct json *mark);
 
-/* Whether the calls in the metadata of a stream include collectives: only then their communicators
- * are known. */
+/* Whether the calls in the metadata of a stream include collectives. */
 bool mpi_calls_declare_collectives(const struct json *meta);
+
+/* Whether a stream has communicators: of those collectives, or of functions of the model mpi, which
+ * --api mpi records. Without them nothing tells which collectives are of all ranks. */
+bool mpi_calls_declare_communicators(const struct json *meta);
 
 /* '[' if a call begins with the event, ']' if it ends, 0 for other events. */
 char mpi_call_event(const struct event *ev);

@@ -14,7 +14,7 @@
 
 struct communicators;
 
-/* The collectives of --api mpi-messages; the numbers are those of OTF2. */
+/* The collectives that are recorded with their communicator; the numbers are those of OTF2. */
 enum collective_op {
 	COLLECTIVE_BARRIER,
 	COLLECTIVE_BCAST,
@@ -40,9 +40,10 @@ struct collective_call {
 	uint32_t stream, call; /* as in struct message_end (messages.h) */
 	enum collective_op op;
 	bool over;
-	bool world;    /* its communicator has all ranks of MPI_COMM_WORLD, in their order */
-	uint32_t comm; /* its number; UINT32_MAX: not known */
-	int32_t root;  /* rank in MPI_COMM_WORLD; -1: none, or not known */
+	int64_t entered; /* clock at which the call began */
+	bool world;	 /* its communicator has all ranks of MPI_COMM_WORLD, in their order */
+	uint32_t comm;	 /* its number; UINT32_MAX: not known */
+	int32_t root;	 /* rank in MPI_COMM_WORLD; -1: none, or not known */
 	/* bytes that the rank gives to it, and gets from it; -1: not known, or not over */
 	int64_t sent, received;
 };

@@ -8,7 +8,6 @@
 #include "trace/base/array.h"
 #include "trace/base/hash.h"
 #include "trace/base/log.h"
-#include "trace/catalog/catalog.h"
 #include "trace/messages/messages.h"
 #include "trace/ovni/trace.h"
 
@@ -34,7 +33,6 @@ struct mpi_edges_own {
 	const struct source *source;
 	struct messages messages;
 	uint32_t *rank_of; /* of each stream, or NONE */
-	uint8_t *depth;	   /* of the calls of each stream */
 	struct rank *ranks;
 	size_t nranks;
 	struct instance *open; /* from number `first` on */
@@ -139,13 +137,13 @@ int mpi_edges_init(struct mpi_edges *e, const struct source *source)
 	own->messages.arg = e;
 	own->source = source;
 	own->rank_of = calloc(n + 1, sizeof(*own->rank_of));
-	own->depth = calloc(n + 1, sizeof(*own->depth));
-	err = own->rank_of && own->depth ? number_ranks(own) : -ENOMEM;
+	err = own->rank_of ? number_ranks(own) : -ENOMEM;
 	if (err >= 0)
 		own->ranks = calloc(own->nranks + 1, sizeof(*own->ranks));
 	if (err < 0 || !own->ranks)
 		return log_no_memory("for the calls of MPI");
-	e->whole = !err;
+	e->communicators = own->messages.collectives;
+	e->whole = !err && e->communicators;
 	for (size_t i = 0; i < own->nranks; i++)
 		own->ranks[i].stream = NONE;
 	if (source->trace.fixes && source->trace.clock_bound > 0)
@@ -162,7 +160,6 @@ void mpi_edges_fini(struct mpi_edges *e)
 	if (own) {
 		messages_fini(&own->messages);
 		free(own->rank_of);
-		free(own->depth);
 		free(own->ranks);
 		free(own->open);
 	}
@@ -262,25 +259,7 @@ static int take_collective(void *arg, const struct collective_call *c)
 	    !collective_synchronises(c->op))
 		return 0;
 	return c->over ? leave(e, c->stream, own->clock)
-		       : enter(e, c->stream, (int)c->op, own->clock);
-}
-
-/* A call of the model mpi, which does not say its communicator. */
-static int take_call(struct mpi_edges *e, uint32_t stream, const struct event *ev)
-{
-	struct mpi_edges_own *own = e->own;
-	const struct catalog_event *event = catalog_find(event_mcv(ev), NULL);
-
-	if (!e->whole || own->rank_of[stream] == NONE || !event)
-		return 0;
-	/* only the outermost call counts */
-	if (event->action == ACTION_PUSH && !own->depth[stream]++ &&
-	    catalog_synchronises(event->value))
-		return enter(e, stream, event->value, (int64_t)ev->clock);
-	if (event->action == ACTION_POP && own->depth[stream] && !--own->depth[stream] &&
-	    catalog_synchronises(event->value))
-		return leave(e, stream, (int64_t)ev->clock);
-	return 0;
+		       : enter(e, c->stream, (int)c->op, c->entered);
 }
 
 int mpi_edges_step(struct mpi_edges *e, uint32_t stream, const struct event *ev)
@@ -291,9 +270,7 @@ int mpi_edges_step(struct mpi_edges *e, uint32_t stream, const struct event *ev)
 	own->clock = (int64_t)ev->clock;
 	err = messages_step(&own->messages, stream, ev);
 	e->any |= own->messages.any || ev->model == 'M';
-	if (err || ev->model != 'M' || own->messages.collectives)
-		return err;
-	return take_call(e, stream, ev);
+	return err;
 }
 
 static int by_end(const void *pa, const void *pb)
