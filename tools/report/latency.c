@@ -26,7 +26,7 @@ struct latency { /* of one group */
 	int64_t idle; /* of the waits whose part is known: an allowed CPU was idle */
 	bool idle_known;
 	struct histogram *waits;
-	uint64_t power[POWERS + 1]; /* waits from 2^i to 2^(i+1) ns; 0 ns is with 1 ns */
+	uint64_t *power; /* of --histogram: waits from 2^i to 2^(i+1) ns; 0 ns is with 1 ns */
 };
 
 static const struct table_column columns[] = {
@@ -89,9 +89,10 @@ static int end(void *arg, const struct intervals *intervals, const struct interv
 		return -ENOMEM;
 	if (!l->waits->count || interval->delay > l->waits->most)
 		l->most_at = interval->start;
-	histogram_add(l->waits, interval->delay);
-	l->power[interval->delay > 0 ? 63 - __builtin_clzll((uint64_t)interval->delay) : 0]++;
-	return 0;
+	if (l->power)
+		l->power[interval->delay > 0 ? 63 - __builtin_clzll((uint64_t)interval->delay)
+					     : 0]++;
+	return histogram_add(l->waits, interval->delay);
 }
 
 static int rows(struct report *report)
@@ -135,8 +136,10 @@ static void release(struct report *report)
 {
 	struct latency *all = report->data;
 
-	for (size_t i = 0; all && i < report->groups.n; i++)
-		free(all[i].waits);
+	for (size_t i = 0; all && i < report->groups.n; i++) {
+		histogram_free(all[i].waits);
+		free(all[i].power);
+	}
 	idle_waits_fini(report->more);
 }
 
@@ -182,6 +185,18 @@ static int add_bucket(struct report *report, const struct group *g, const struct
 	return table_add(&report->table, row);
 }
 
+static int histogram_init(struct report *report)
+{
+	int err = init(report);
+	struct latency *all = report->data;
+
+	for (size_t i = 0; !err && i < report->groups.n; i++) {
+		all[i].power = calloc(POWERS + 1, sizeof(*all[i].power));
+		err = all[i].power ? 0 : -ENOMEM;
+	}
+	return err;
+}
+
 static int histogram_rows(struct report *report)
 {
 	const struct latency *all = report->data;
@@ -211,7 +226,7 @@ const struct report_kind report_latency_histogram = {
 	.columns = histogram_columns,
 	.ncolumns = sizeof(histogram_columns) / sizeof(histogram_columns[0]),
 	.by = BY_ALL,
-	.init = init,
+	.init = histogram_init,
 	.more = sizeof(struct idle_waits),
 	.listener = {.end = end, .event = event},
 	.rows = histogram_rows,

@@ -153,9 +153,8 @@ static int end_of_period(void *arg, const struct intervals *intervals,
 		p->least = ns;
 	if (!p->periods->count || ns > p->periods->most)
 		p->most_at = woken;
-	histogram_add(p->periods, ns);
 	p->last = woken;
-	return 0;
+	return histogram_add(p->periods, ns);
 }
 
 static int period_rows(struct report *report)
@@ -193,7 +192,7 @@ static void release_periods(struct report *report)
 	struct period *all = report->data;
 
 	for (size_t i = 0; all && i < report->source->trace.nstreams; i++)
-		free(all[i].periods);
+		histogram_free(all[i].periods);
 }
 
 const struct report_kind report_wake_period = {

@@ -18,7 +18,8 @@
 
 #define TYPE_LOST  92	      /* mark "Events lost" */
 #define NO_QUEUE   UINT32_MAX /* the virtual CPU, or a CPU that the metadata lacks */
-#define LOG_MOST   1024	      /* entries of a CPU */
+#define LOG_MOST   1024	      /* entries of a CPU, */
+#define LOG_LEAST  16	      /* and at first */
 #define SWITCH_GAP 1	      /* ns between the two threads of one switch */
 
 /* The occupant of a CPU, from the end of the entry before up to `end`. */
@@ -26,12 +27,6 @@ struct occupant {
 	int64_t end;
 	uint32_t culprit; /* keys, see key_of() */
 	uint32_t other;	  /* to charge instead if the victim is the culprit: the gap in a switch */
-};
-
-/* The parties of the occupants stand apart: a wait reads all of them, and few of the occupants. */
-struct log {
-	struct occupant list[LOG_MOST];
-	uint32_t parties[LOG_MOST]; /* of the culprit; no thread of the trace: PARTY_KERNEL */
 };
 
 struct queue { /* of one CPU */
@@ -44,8 +39,12 @@ struct queue { /* of one CPU */
 	bool losses;	  /* records of it are lost, or switches were not seen */
 	bool blind;	  /* a mark of lost events is open */
 	uint32_t waiting; /* number of threads */
-	struct log *log;  /* NULL until a thread waits */
-	uint32_t nlog;
+	/* The log has nlog entries of `room`; NULL until a thread waits. The parties of the
+	 * culprits stand apart (of no thread of the trace: PARTY_KERNEL): a wait reads all of them,
+	 * and few of the occupants. */
+	struct occupant *log;
+	uint32_t *parties;
+	uint32_t nlog, room;
 };
 
 static int64_t clamp(const struct culprits *c, int64_t clock)
@@ -158,9 +157,12 @@ static int read_loom_metadata(struct culprits *c, uint32_t loom, const struct js
 static int read_metadata(struct culprits *c)
 {
 	for (uint32_t i = 0; i < c->source->trace.nstreams; i++) {
-		struct json *meta = trace_metadata(&c->source->trace, i);
+		struct json *meta;
 		int err;
 
+		if (!c->source->owners[i].has_host)
+			continue;
+		meta = trace_metadata(&c->source->trace, i);
 		if (!meta)
 			return -EINVAL;
 		err = read_loom_metadata(c, c->looms[i], meta);
@@ -225,7 +227,7 @@ void culprits_fini(struct culprits *c)
 		free(c->threads[i].details);
 	}
 	for (size_t i = 0; i < c->nqueues; i++)
-		free(c->queues[i].log);
+		free(c->queues[i].log); /* with the parties */
 	free(c->scratch);
 	free(c->scratch_details);
 	free(c->pairs);
@@ -248,7 +250,7 @@ static int charge_log(struct culprits *c, uint32_t stream, const struct queue *q
 	struct victim *v = &c->threads[stream];
 
 	for (; v->at < q->nlog; v->at++) {
-		const struct occupant *o = &q->log->list[v->at];
+		const struct occupant *o = &q->log[v->at];
 		int err;
 
 		if (o->end <= v->since)
@@ -284,8 +286,8 @@ static int charge_one(struct culprits *c, uint32_t stream, const struct occupant
 static int charge_sums(struct culprits *c, uint32_t stream, const struct queue *q)
 {
 	struct victim *v = &c->threads[stream];
-	const struct occupant *list = q->log->list;
-	const uint32_t *parties = q->log->parties, party = c->parties ? c->parties[stream] : 0;
+	const struct occupant *list = q->log;
+	const uint32_t *parties = q->parties, party = c->parties ? c->parties[stream] : 0;
 	const uint32_t ranked = party & PARTY_RANKED, mask = PARTY_KERNEL | ranked;
 	const uint32_t usual = ranked ? PARTY_OF_RANK : PARTY_OTHER;
 	int64_t sums[CULPRIT_CLASSES] = {0}, since = v->since, rest;
@@ -383,6 +385,26 @@ static int empty_log(struct culprits *c, struct queue *q)
 	return 0;
 }
 
+/* Makes room in the log of a CPU: most CPUs of a large job need little. */
+static int log_grow(struct queue *q)
+{
+	uint32_t room = q->room ? 2 * q->room : LOG_LEAST;
+	struct occupant *log = malloc(room * (sizeof(*log) + sizeof(*q->parties)));
+	uint32_t *parties = (uint32_t *)(log + room);
+
+	if (!log)
+		return -ENOMEM;
+	if (q->nlog) {
+		memcpy(log, q->log, q->nlog * sizeof(*log));
+		memcpy(parties, q->parties, q->nlog * sizeof(*parties));
+	}
+	free(q->log);
+	q->log = log;
+	q->parties = parties;
+	q->room = room;
+	return 0;
+}
+
 /* Notes that `culprit` had the CPU from q->since until `end`. */
 static int note_until(struct culprits *c, struct queue *q, int64_t culprit, int64_t other,
 		      int64_t end)
@@ -392,12 +414,10 @@ static int note_until(struct culprits *c, struct queue *q, int64_t culprit, int6
 	if (q->blind)
 		culprit = other = CULPRIT_UNKNOWN;
 	if (q->waiting) {
-		if (!q->log)
-			q->log = malloc(sizeof(*q->log));
-		if (!q->log)
+		if (q->nlog == q->room && log_grow(q))
 			return -ENOMEM;
-		q->log->list[q->nlog] = (struct occupant){end, key_of(culprit), key_of(other)};
-		q->log->parties[q->nlog++] =
+		q->log[q->nlog] = (struct occupant){end, key_of(culprit), key_of(other)};
+		q->parties[q->nlog++] =
 			c->parties && culprit >= 0 ? c->parties[culprit] : PARTY_KERNEL;
 	}
 	q->since = end;
@@ -654,8 +674,8 @@ int culprits_step(struct culprits *c, const struct intervals *intervals, uint32_
 
 void culprits_prefetch(const struct culprits *c, uint32_t stream, bool soon)
 {
-	const struct log *log;
 	const struct victim *v = &c->threads[stream];
+	const struct queue *q;
 
 	if (!soon) {
 		__builtin_prefetch(v);
@@ -668,10 +688,10 @@ void culprits_prefetch(const struct culprits *c, uint32_t stream, bool soon)
 	__builtin_prefetch(&c->sums[stream]);
 	if (v->taker > 0)
 		__builtin_prefetch(c->sums[stream].first);
-	log = c->waits_on[stream] == NO_QUEUE ? NULL : c->queues[c->waits_on[stream]].log;
-	if (log) {
-		__builtin_prefetch(&log->list[v->at]);
-		__builtin_prefetch(&log->parties[v->at]);
+	q = c->waits_on[stream] == NO_QUEUE ? NULL : &c->queues[c->waits_on[stream]];
+	if (q && q->log) {
+		__builtin_prefetch(&q->log[v->at]);
+		__builtin_prefetch(&q->parties[v->at]);
 	}
 }
 

@@ -151,8 +151,11 @@ int messages_init(struct messages *m, const struct source *source)
 	if (!own->threads || communicators_init(&own->comms, source))
 		return log_no_memory("for the messages");
 	for (size_t i = 0; i < n; i++) {
-		struct json *meta = trace_metadata(&source->trace, i);
+		struct json *meta;
 
+		if (!source->owners[i].has_marks)
+			continue;
+		meta = trace_metadata(&source->trace, i);
 		err = read_labels(&own->threads[i], meta);
 		m->collectives |= mpi_calls_declare_communicators(meta);
 		m->recorded |= mpi_calls_declared(json_get(meta, MPI_CALLS_MARK));

@@ -506,6 +506,9 @@ int owner_init(struct owner *owner, const struct json *meta)
 		       json_bool(json_get(meta, "bpf.locks"));
 	owner->finished = json_number(json_get(meta, "ovni.finished")) == 1;
 	owner->accelerator = loom_is_accelerator(loom);
+	owner->has_host = json_get(meta, "ovni.loom_cpus") || json_get(meta, "bpf.session");
+	owner->has_marks = json_get(meta, "ovni.mark") != NULL;
+	owner->has_names = json_get(meta, "bpf.names") != NULL;
 	if (copy_text(&owner->loom, loom ? loom : "") < 0 ||
 	    copy_text(&owner->name, json_string(json_get(meta, "bpf.name"))) < 0 ||
 	    copy_text(&owner->cgroup, json_string(json_get(meta, "bpf.cgroup"))) < 0 ||

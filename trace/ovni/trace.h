@@ -115,7 +115,10 @@ struct owner {
 	bool locks;	    /* bpf.session.locks, or bpf.locks: owners of locks are recorded */
 	bool recorded;	    /* by ovni-bpf: it has bpf.events */
 	bool counters;	    /* bpf.counters: a VWC has the values of a run (--counters) */
-	bool accelerator;   /* a part of a Loom run: its CPU is no CPU of a machine (loom.md 9.1) */
+	/* Its metadata have: ovni.loom_cpus or bpf.session; ovni.mark; bpf.names. Of a large job
+	 * most have none, and need not be read again for them. */
+	bool has_host, has_marks, has_names;
+	bool accelerator; /* a part of a Loom run: its CPU is no CPU of a machine (loom.md 9.1) */
 };
 
 #define TRACE_NO_STREAMS "%s: no stream is in this directory: it is not a trace"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "trace/base/array.h"
+#include "trace/base/hash.h"
 #include "trace/base/log.h"
 #include "trace/states/cpu_time.h"
 
@@ -17,14 +18,20 @@
 #define NO_SET	     UINT32_MAX
 
 struct idle_cpu {
-	char *loom;
-	int32_t index, number; /* in the trace, and of the kernel */
-	bool seen;	       /* the recorder saw all of its threads */
+	uint32_t loom;
+	int32_t number; /* of the kernel */
+	bool seen;	/* the recorder saw all of its threads */
 	bool idle;
 };
 
+struct idle_loom {
+	uint32_t *cpus; /* by index in the trace: the place in `cpus`, or NO_SET; ncpus of them */
+	uint32_t ncpus;
+};
+
 struct idle_set { /* of CPUs, of one loom */
-	char *loom, *list;
+	uint32_t loom;
+	char *list;
 	uint64_t *members; /* bits, by place in `cpus` */
 	uint32_t idle;	   /* how many of them are idle now */
 	int64_t since;	   /* clock at which the first of them became idle, if some are */
@@ -39,6 +46,7 @@ struct label { /* of a mark of a stream */
 struct idle_thread {
 	struct label *labels; /* nlabels of them */
 	size_t nlabels;
+	uint32_t loom;
 	uint32_t set;  /* the present one; NO_SET: not known */
 	uint32_t cpu;  /* on which it runs, a place in `cpus`; NO_SET: none */
 	bool waits;    /* since the clock at which its set had been idle for `begin` ns */
@@ -48,40 +56,72 @@ struct idle_thread {
 
 /* ---- metadata ---- */
 
-static bool is_of(const char *loom, const char *other)
+/* The number of a loom. Returns 0 or -ENOMEM. */
+static int find_loom(struct idle_waits *idle, struct hash *known, const char *name,
+		     uint32_t *number)
 {
-	return !strcmp(loom ? loom : "", other ? other : "");
+	uint32_t *at = hash_at(known, hash_key_of(name ?: "", name ? strlen(name) : 0));
+	struct idle_loom *loom;
+
+	if (!at)
+		return -ENOMEM;
+	if (*at == HASH_NONE) {
+		loom = ARRAY_ADD(idle->looms, idle->nlooms);
+		if (!loom)
+			return -ENOMEM;
+		*loom = (struct idle_loom){NULL, 0};
+		*at = (uint32_t)idle->nlooms - 1;
+	}
+	*number = *at;
+	return 0;
 }
 
-static uint32_t cpu_at(const struct idle_waits *idle, const char *loom, int32_t index)
+static uint32_t cpu_at(const struct idle_waits *idle, uint32_t loom, int64_t index)
 {
-	for (uint32_t i = 0; i < idle->ncpus; i++)
-		if (idle->cpus[i].index == index && is_of(idle->cpus[i].loom, loom))
-			return i;
-	return NO_SET;
+	const struct idle_loom *l = &idle->looms[loom];
+
+	return index < 0 || index >= l->ncpus ? NO_SET : l->cpus[index];
 }
 
-static int read_cpus(struct idle_waits *idle, const struct json *meta, const char *loom)
+/* Returns 0 or -ENOMEM. */
+static int add_cpu(struct idle_waits *idle, uint32_t loom, uint32_t index, int32_t number)
+{
+	struct idle_loom *l = &idle->looms[loom];
+	struct idle_cpu *cpu = ARRAY_ADD(idle->cpus, idle->ncpus);
+
+	if (!cpu)
+		return -ENOMEM;
+	*cpu = (struct idle_cpu){loom, number, false, false};
+	if (index >= l->ncpus) {
+		uint32_t n = index < 2 * l->ncpus ? 2 * l->ncpus : index + 1;
+		uint32_t *grown = reallocarray(l->cpus, n, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		l->cpus = grown;
+		while (l->ncpus < n)
+			grown[l->ncpus++] = NO_SET;
+	}
+	l->cpus[index] = (uint32_t)idle->ncpus - 1;
+	return 0;
+}
+
+static int read_cpus(struct idle_waits *idle, const struct json *meta, uint32_t loom)
 {
 	const struct json *session = json_get(meta, "bpf.session"), *node;
 	bool known = cpu_times_idle_known(session);
 
 	for (node = json_first(json_get(meta, "ovni.loom_cpus")); node; node = json_next(node)) {
 		int64_t index = json_int(json_key(node, "index"));
-		struct idle_cpu *cpu;
 
-		if (index < 0 || index >= CPUS_MOST || cpu_at(idle, loom, (int32_t)index) != NO_SET)
+		if (index < 0 || index >= CPUS_MOST || cpu_at(idle, loom, index) != NO_SET)
 			continue;
-		cpu = ARRAY_ADD(idle->cpus, idle->ncpus);
-		if (!cpu)
-			return -ENOMEM;
-		*cpu = (struct idle_cpu){strdup(loom ? loom : ""), (int32_t)index,
-					 (int32_t)json_int(json_key(node, "phyid")), false, false};
-		if (!cpu->loom)
+		if (add_cpu(idle, loom, (uint32_t)index,
+			    (int32_t)json_int(json_key(node, "phyid"))))
 			return -ENOMEM;
 	}
 	for (node = json_first(json_key(session, "cpus")); node && known; node = json_next(node)) {
-		uint32_t at = cpu_at(idle, loom, (int32_t)json_int(json_key(node, "index")));
+		uint32_t at = cpu_at(idle, loom, json_int(json_key(node, "index")));
 		uint64_t other = 0;
 
 		(void)json_u64(json_get(node, "ns.other"), &other);
@@ -115,14 +155,13 @@ static bool in_list(const char *list, long number, bool *valid)
 }
 
 /* The set of a list, NO_SET if it is none, or there are too many. Returns 0 or -ENOMEM. */
-static int add_set(struct idle_waits *idle, const char *loom, const char *list, uint32_t *number)
+static int add_set(struct idle_waits *idle, uint32_t loom, const char *list, uint32_t *number)
 {
 	struct idle_set *set;
 	bool valid;
 
 	for (*number = 0; *number < idle->nsets; ++*number)
-		if (is_of(idle->sets[*number].loom, loom) &&
-		    !strcmp(idle->sets[*number].list, list))
+		if (idle->sets[*number].loom == loom && !strcmp(idle->sets[*number].list, list))
 			return 0;
 	*number = NO_SET;
 	(void)in_list(list, 0, &valid);
@@ -131,13 +170,12 @@ static int add_set(struct idle_waits *idle, const char *loom, const char *list, 
 	set = ARRAY_ADD(idle->sets, idle->nsets);
 	if (!set)
 		return -ENOMEM;
-	*set = (struct idle_set){.loom = strdup(loom ? loom : ""), .list = strdup(list)};
+	*set = (struct idle_set){.loom = loom, .list = strdup(list)};
 	*number = (uint32_t)idle->nsets - 1;
-	return set->loom && set->list ? 0 : -ENOMEM;
+	return set->list ? 0 : -ENOMEM;
 }
 
-static int read_labels(struct idle_waits *idle, const struct json *meta, const char *loom,
-		       struct idle_thread *thread)
+static int read_labels(struct idle_waits *idle, const struct json *meta, struct idle_thread *thread)
 {
 	const struct json *node = json_first(json_get(meta, MARK_ALLOWED ".labels"));
 
@@ -150,7 +188,7 @@ static int read_labels(struct idle_waits *idle, const struct json *meta, const c
 
 		if (!list || *end)
 			continue;
-		if (add_set(idle, loom, list, &set))
+		if (add_set(idle, thread->loom, list, &set))
 			return -ENOMEM;
 		label = ARRAY_ADD(thread->labels, thread->nlabels);
 		if (!label)
@@ -172,7 +210,7 @@ static int fill_sets(struct idle_waits *idle)
 			return -ENOMEM;
 		set->since = INTERVAL_UNKNOWN; /* of the first event */
 		for (size_t c = 0; c < idle->ncpus; c++) {
-			if (!is_of(idle->cpus[c].loom, set->loom) ||
+			if (idle->cpus[c].loom != set->loom ||
 			    !in_list(set->list, idle->cpus[c].number, &valid))
 				continue;
 			set->members[c / 64] |= 1ull << c % 64;
@@ -185,44 +223,51 @@ static int fill_sets(struct idle_waits *idle)
 
 int idle_waits_init(struct idle_waits *idle, const struct source *source)
 {
+	struct hash known = {0};
 	int err = -ENOMEM;
 
 	memset(idle, 0, sizeof(*idle));
 	idle->threads = calloc(source->trace.nstreams + 1, sizeof(*idle->threads));
 	for (size_t i = 0; idle->threads && i < source->trace.nstreams; i++) {
-		const char *loom = source->owners[i].loom;
 		struct idle_thread *thread = &idle->threads[i];
 		struct json *meta;
 
 		idle->nthreads = i + 1;
 		*thread = (struct idle_thread){
 			.set = NO_SET, .cpu = NO_SET, .last = INTERVAL_UNKNOWN};
-		if (source->owners[i].accelerator)
+		err = find_loom(idle, &known, source->owners[i].loom, &thread->loom);
+		if (err)
+			goto out;
+		if (source->owners[i].accelerator ||
+		    (!source->owners[i].has_host && !source->owners[i].has_marks))
 			continue;
 		meta = trace_metadata(&source->trace, i);
-		if (!meta)
+		if (!meta) {
+			hash_free(&known);
 			return -EINVAL;
-		err = read_cpus(idle, meta, loom);
+		}
+		err = read_cpus(idle, meta, thread->loom);
 		if (!err)
-			err = read_labels(idle, meta, loom, thread);
+			err = read_labels(idle, meta, thread);
 		json_free(meta);
 		if (err)
 			goto out;
 	}
 	err = idle->threads ? fill_sets(idle) : -ENOMEM;
 out:
+	hash_free(&known);
 	return err ? log_no_memory("while reading %s", source->trace.path) : 0;
 }
 
 void idle_waits_fini(struct idle_waits *idle)
 {
 	for (size_t i = 0; i < idle->nsets; i++) {
-		free(idle->sets[i].loom);
 		free(idle->sets[i].list);
 		free(idle->sets[i].members);
 	}
-	for (size_t i = 0; i < idle->ncpus; i++)
-		free(idle->cpus[i].loom);
+	for (size_t i = 0; i < idle->nlooms; i++)
+		free(idle->looms[i].cpus);
+	free(idle->looms);
 	for (size_t i = 0; i < idle->nthreads; i++)
 		free(idle->threads[i].labels);
 	free(idle->sets);
@@ -324,8 +369,7 @@ void idle_waits_step(struct idle_waits *idle, const struct intervals *intervals,
 	/* before this thread takes its CPU */
 	take_wait(idle, t, !on->on && !on->lost && on->woken_at != INTERVAL_UNKNOWN, ev->clock);
 	if (on->on) {
-		uint32_t cpu =
-			cpu_at(idle, intervals->source->owners[stream].loom, on->interval.cpu);
+		uint32_t cpu = cpu_at(idle, t->loom, on->interval.cpu);
 
 		if (t->cpu != NO_SET && t->cpu != cpu)
 			set_idle(idle, t->cpu, true, ev->clock);

@@ -29,6 +29,8 @@ struct idle_waits {
 	size_t nthreads;
 	struct idle_cpu *cpus;
 	size_t ncpus;
+	struct idle_loom *looms;
+	size_t nlooms;
 	struct idle_set *sets;
 	size_t nsets;
 	uint32_t gaps; /* marks of lost events that are open */

@@ -50,9 +50,12 @@ int tid_names_init(struct tid_names *names, const struct state_walk *walk)
 	memset(names, 0, sizeof(*names));
 	names->walk = walk;
 	for (size_t i = 0; i < source->trace.nstreams; i++) {
-		struct json *meta = trace_metadata(&source->trace, i);
+		struct json *meta;
 		int err;
 
+		if (!source->owners[i].has_names)
+			continue;
+		meta = trace_metadata(&source->trace, i);
 		if (!meta)
 			return -EINVAL;
 		err = add_names(names, json_get(meta, "bpf.names"), source->owners[i].loom);
