@@ -7,11 +7,11 @@
  *
  * In: the calls of MPI in the order of corrected clocks; out: one warning with the number of
  * contradictions beyond the bounds of the clocks, and the largest. A call counts as one of all
- * ranks if its communicator is MPI_COMM_WORLD or a copy of it, while all ranks of the job are there
- * from MPI_Init on, call the same sequence of synchronising collectives, and no rank leaves one
- * before another rank of its own node, whose clock is the same, enters it: else nothing is said,
- * nor of a trace without communicators. Invariant: memory follows the collectives that some ranks
- * have left and others not entered, at most OPEN_MOST. Specification: job.md 4.4.
+ * ranks if its communicator is MPI_COMM_WORLD or a copy of it, or the trace has no communicators,
+ * while all ranks of the job are there from MPI_Init on, call the same sequence of synchronising
+ * collectives, and no rank leaves one before another rank of its own node, whose clock is the same,
+ * enters it: else nothing is said. Invariant: memory follows the collectives that some ranks have
+ * left and others not entered, at most OPEN_MOST. Specification: job.md 4.4.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -66,7 +66,6 @@ void clock_check_metadata(struct emulator *emu, const struct json *meta)
 
 		emu->calls_dropped |= json_u64(json_get(at, "probe.sampled"), &sampled) && sampled;
 	}
-	emu->communicators |= mpi_calls_declare_communicators(meta);
 }
 
 /* Whether all ranks of one job are there, on several nodes. */
@@ -96,7 +95,7 @@ int clock_check_prepare(struct emulator *emu)
 	struct clock_check *c;
 	uint32_t nranks;
 
-	if (emu->opt->compat || emu->part || !emu->communicators || !is_whole_job(emu, &nranks))
+	if (emu->opt->compat || emu->part || !is_whole_job(emu, &nranks))
 		return 0;
 	c = emu->clock_check = calloc(1, sizeof(*c));
 	if (!c)

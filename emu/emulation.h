@@ -110,8 +110,7 @@ struct emulator {
 	struct prv_time time;
 	struct breakdown *breakdowns[BREAKDOWNS_MAX];
 	size_t nbreakdowns;
-	struct arrows *arrows;		 /* NULL: neither --messages nor `communicators` */
-	bool communicators;		 /* the trace has those of collectives */
+	struct arrows *arrows;		 /* NULL: neither --messages nor `clock_check` */
 	struct critical *critical;	 /* NULL without --critical */
 	struct clock_check *clock_check; /* NULL: nothing to compare */
 	int64_t ranks_expected;		 /* by the metadata; 0: not known */

@@ -61,6 +61,7 @@ int message_arrows_prepare(struct emulator *emu)
 	arrows->messages.matched = write_arrow;
 	arrows->messages.only_collectives = !emu->opt->messages;
 	arrows->messages.collective = clock_check_collective;
+	arrows->messages.all_are_world = true;
 	arrows->messages.arg = emu;
 	return err;
 }

@@ -5,7 +5,7 @@ efficiency_make: the worked examples of efficiency.md 5, as traces.
 
     efficiency_make.py DIR      writes DIR/A, DIR/B, DIR/C and DIR/D
 
-Clocks are 10^12 ns + 1000 times the number of the example. The collectives have their communicator, MPI_COMM_WORLD.
+Clocks are 10^12 ns + 1000 times the number of the example. `comm`: the communicator of collectives, if they have one.
 """
 import os
 import sys
@@ -37,7 +37,7 @@ def short(text, cpu=0):
     return lines
 
 
-def thread(loom, pid, tid, text, cpu=0, rank=None, nranks=None, meta="", comm=tools_make.WORLD):
+def thread(loom, pid, tid, text, cpu=0, rank=None, nranks=None, meta="", comm=0):
     models = {"O": "", "M": "ovni.require.mpi=\"1.0.0\" ", "P": "ovni.require.openmp=\"1.2.1\" "}
     used = "".join(models[m] for m in models if any(" %s" % m in one[1:] and one.split()[1][0] == m
                                                     for one in text.split("`") if len(one.split()) > 1))

@@ -37,7 +37,7 @@ def barrier(clock, end, comm):
     return [mark(clock, 64, comm), mark(clock, 56, BARRIER, "["), "%d MCb" % clock, "%d MCB" % end, mark(end, 56, BARRIER, "]")]
 
 
-def write(name, events, nodes=2, nranks=None, labels=LABELS, comms=True):
+def write(name, events, nodes=2, nranks=None, labels=LABELS, comms=True, title="MPI communicator"):
     text = []
     for rank, lines in enumerate(events):
         meta = {"ovni.require": {"ovni": "1.1.0", "bpf": "1.0.0", "mpi": "1.0.0"}, "bpf.name": "rank%d" % rank,
@@ -45,7 +45,7 @@ def write(name, events, nodes=2, nranks=None, labels=LABELS, comms=True):
                 "ovni.mark": {"56": {"title": "MPI messages", "chan_type": "stack",
                                      "labels": {str(k): v for k, v in labels.items()}},
                               **{str(k): {"title": "value %d" % k, "chan_type": "single"} for k in range(60, 64)},
-                              "64": {"title": "MPI communicator", "chan_type": "single"}}}
+                              "64": {"title": title, "chan_type": "single"}}}
         text.append("thread n%d %d %d %s" % (rank % nodes, 10 + rank, 10 + rank,
                                              " ".join("%s=%s" % (k, json.dumps(v, separators=(",", ":")).replace(" ", "\\u0020"))
                                                       for k, v in meta.items())))
@@ -108,6 +108,9 @@ def by_hand():
     # a barrier whose communicator is not known is not followed
     write("unknown", hand, comms=False)
     assert not [x for x in report("unknown", 12) if x[4] == "last in collective"]
+    # in a trace without communicators of collectives it is one of all ranks
+    write("none", hand, comms=False, title="value 64")
+    assert [x for x in report("none", 12) if x[4] == "last in collective"]
     # with a rank that is not there, or another sequence, the barrier is not followed: rank 2 sleeps
     for name, change in (("absent", {"nranks": 4}), ("other", {}), ("early", {})):
         events = [list(x) for x in hand]

@@ -275,11 +275,7 @@ static void foot(const struct report *report)
 		printer_format(report->table.out, ", %s not recorded",
 			       duration_words(text, absent));
 	printer_format(report->table.out, ".\n");
-	if (path->mpi.any && !path->mpi.communicators)
-		printer_format(
-			report->table.out,
-			"Collectives are not followed: the trace has no communicators of them.\n");
-	else if (path->mpi.any && !path->mpi.whole)
+	if (path->mpi.any && !path->mpi.whole)
 		printer_format(
 			report->table.out,
 			"Collectives are not followed: not all ranks are there, or they do not "

@@ -22,10 +22,9 @@
 
 enum collectives_fault {
 	COLLECTIVES_FINE,
-	COLLECTIVES_NONE,    /* no call of MPI */
-	COLLECTIVES_OTHERS,  /* a call that does not synchronise all ranks */
-	COLLECTIVES_GROUP,   /* a collective of which it is not known whether it is of all ranks */
-	COLLECTIVES_UNKNOWN, /* the trace has no communicators */
+	COLLECTIVES_NONE,   /* no call of MPI */
+	COLLECTIVES_OTHERS, /* a call that does not synchronise all ranks */
+	COLLECTIVES_GROUP,  /* a collective of which it is not known whether it is of all ranks */
 	COLLECTIVES_DIFFERENT, /* sequences of ranks differ */
 	COLLECTIVES_CLOCKS,    /* a rank left before another one entered */
 	COLLECTIVES_SEVERAL,   /* MPI from several threads */

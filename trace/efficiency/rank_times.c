@@ -344,10 +344,9 @@ static int mpi_leave(struct rank_times *t, const struct intervals *intervals, ui
 	err = set_place(t, intervals, unit, clock);
 	if (err || !r->open || unit != r->master || t->collectives.fault)
 		return err;
-	if (comm != UNIT_COMM_WORLD) {
+	if (t->communicators && comm != UNIT_COMM_WORLD) {
 		collectives_refuse(&t->collectives, comm == UNIT_COMM_OTHER ? COLLECTIVES_OTHERS
-						    : t->communicators	    ? COLLECTIVES_GROUP
-									    : COLLECTIVES_UNKNOWN);
+									    : COLLECTIVES_GROUP);
 		return 0;
 	}
 	{

@@ -196,9 +196,6 @@ static void check_stars(struct efficiency *e)
 		[COLLECTIVES_GROUP] =
 			"a collective has a communicator that is not MPI_COMM_WORLD (--api "
 			"mpi-messages knows copies of it)",
-		[COLLECTIVES_UNKNOWN] =
-			"the trace does not tell which collectives are of all ranks: it has no "
-			"communicators (--api mpi records them)",
 		[COLLECTIVES_DIFFERENT] = "the ranks call different sequences of collectives",
 		[COLLECTIVES_CLOCKS] =
 			"a rank leaves a collective before another one enters it: it is not of all "

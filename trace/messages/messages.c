@@ -107,6 +107,15 @@ struct messages_own {
 
 /* ---- what a stream can have ---- */
 
+static struct thread *thread_new(void)
+{
+	struct thread *t = calloc(1, sizeof(*t));
+
+	if (t)
+		t->send = NONE;
+	return t;
+}
+
 static int read_labels(struct thread **thread, const struct json *meta)
 {
 	const struct json *mark = json_get(meta, MPI_CALLS_MARK), *label;
@@ -114,10 +123,9 @@ static int read_labels(struct thread **thread, const struct json *meta)
 
 	if (!mpi_calls_declared(mark) && !mpi_calls_declare_communicators(meta))
 		return 0;
-	t = *thread = calloc(1, sizeof(*t));
+	t = *thread = thread_new();
 	if (!t)
 		return -ENOMEM;
-	t->send = NONE;
 	t->model = !mpi_calls_declare_collectives(meta);
 	if (!mpi_calls_declared(mark))
 		return 0;
@@ -732,7 +740,7 @@ static int tell_collective(struct messages *m, uint32_t stream, const struct thr
 	if (has(t, VALUE_COMM))
 		c.comm = communicators_find(comms, stream, t->is_mpich,
 					    (uint64_t)get(t, VALUE_COMM));
-	c.world = communicators_is_world(comms, c.comm);
+	c.world = communicators_is_world(comms, c.comm) || (m->all_are_world && !m->collectives);
 	if (collective_has_root(c.op) && has(t, VALUE_PARTNER))
 		c.root = communicators_member(comms, c.comm, get(t, VALUE_PARTNER));
 	if (over)
@@ -834,6 +842,15 @@ static void forget_values(struct thread *t)
 	memset(t->value, 0, sizeof(t->value));
 }
 
+static int end_return(struct messages *m, uint32_t stream, struct thread *t)
+{
+	int err = end_call(m, stream, t);
+
+	t->present = CALL_NONE_OF_OURS;
+	forget_values(t);
+	return err;
+}
+
 /* ---- collectives of the model mpi ---- */
 
 static int begin_collective(struct messages *m, uint32_t stream, struct thread *t)
@@ -858,10 +875,14 @@ static int take_function(struct messages *m, uint32_t stream, struct thread *t,
 		call = mpi_call_of(event->label ?: "");
 		if (call.kind != CALL_COLLECTIVE || !catalog_synchronises(event->value))
 			return 0;
+		if (t->returning)
+			err = end_return(m, stream, t);
+		if (err)
+			return err;
 		t->present = CALL_COLLECTIVE;
 		t->collective = call.op;
 		t->enter = (int64_t)ev->clock;
-		t->waiting = !has(t, VALUE_COMM) || t->comm_clock != t->enter;
+		t->waiting = m->collectives && (!has(t, VALUE_COMM) || t->comm_clock != t->enter);
 		return t->waiting ? 0 : begin_collective(m, stream, t);
 	}
 	if (event && event->action == ACTION_POP && t->depth && !--t->depth &&
@@ -879,12 +900,19 @@ int messages_step(struct messages *m, uint32_t stream, const struct event *ev)
 	struct thread *t = m->own->threads[stream];
 	int64_t value, clock = (int64_t)ev->clock;
 	int32_t type;
-	bool ours;
+	bool ours, function;
 	int err;
 
-	if (t && t->model && ev->model == 'M' && !t->returning)
-		return take_function(m, stream, t, ev);
-	if (!t || (!t->returning && (ev->model != 'O' || ev->category != 'M')))
+	if (!t && m->all_are_world && !m->collectives && ev->model == 'M') {
+		t = m->own->threads[stream] = thread_new();
+		if (!t)
+			return log_no_memory("for the collectives");
+		t->model = true;
+	}
+	if (!t)
+		return 0;
+	function = t->model && ev->model == 'M';
+	if (!function && !t->returning && (ev->model != 'O' || ev->category != 'M'))
 		return 0;
 	ours = ev->model == 'O' && ev->category == 'M' && ev->payload_size >= 12;
 	type = ours ? get_i32(ev->payload + 8) : -1;
@@ -896,12 +924,12 @@ int messages_step(struct messages *m, uint32_t stream, const struct event *ev)
 	if (t->returning &&
 	    (clock != t->leave ||
 	     (ours && (ev->value != '=' || type < VALUE_REQUEST || type > VALUE_NEW_COMM)))) {
-		err = end_call(m, stream, t);
+		err = end_return(m, stream, t);
 		if (err)
 			return err;
-		t->present = CALL_NONE_OF_OURS;
-		forget_values(t);
 	}
+	if (function)
+		return take_function(m, stream, t, ev);
 	if (!ours)
 		return 0;
 	if (ev->value == '=') {

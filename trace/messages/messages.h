@@ -86,13 +86,16 @@ struct messages {
 	int (*matched)(void *arg, const struct message *message);
 	void *arg;
 	bool only_collectives; /* leave out the messages; false, if the caller does not set it */
+	/* In a trace without communicators each function of the model mpi that synchronises its
+	 * ranks counts as a collective of all ranks; false, if the caller does not set it */
+	bool all_are_world;
 	/* Only messages that are sent between these clocks have a pair: all, if the caller does not
 	 * set them after messages_init(). */
 	int64_t first, last;
 	struct message_pair *pairs; /* npairs of them, in the order of their first messages */
 	size_t npairs;
 	bool recorded;		 /* a stream declares the calls, */
-	bool collectives;	 /* and collectives among them */
+	bool collectives;	 /* the trace has communicators of collectives */
 	bool any;		 /* a call was recorded that is no collective */
 	uint64_t unknown_comm;	 /* sends and receives in a communicator that is not known, */
 	uint64_t unknown_source; /* receives from any source of which no send is in the trace, */

@@ -134,6 +134,7 @@ int mpi_edges_init(struct mpi_edges *e, const struct source *source)
 		return err;
 	own->messages.matched = take_message;
 	own->messages.collective = take_collective;
+	own->messages.all_are_world = true;
 	own->messages.arg = e;
 	own->source = source;
 	own->rank_of = calloc(n + 1, sizeof(*own->rank_of));
@@ -142,8 +143,7 @@ int mpi_edges_init(struct mpi_edges *e, const struct source *source)
 		own->ranks = calloc(own->nranks + 1, sizeof(*own->ranks));
 	if (err < 0 || !own->ranks)
 		return log_no_memory("for the calls of MPI");
-	e->communicators = own->messages.collectives;
-	e->whole = !err && e->communicators;
+	e->whole = !err;
 	for (size_t i = 0; i < own->nranks; i++)
 		own->ranks[i].stream = NONE;
 	if (source->trace.fixes && source->trace.clock_bound > 0)

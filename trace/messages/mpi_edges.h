@@ -9,11 +9,11 @@
  *
  * In: the events of a walk; out: an edge for each call that waited. Messages are those of
  * messages.h. A collective is of all ranks if its communicator is MPI_COMM_WORLD or a copy of it,
- * and only while all ranks of the job are there, all call the same sequence of collectives that no
- * rank leaves before all have entered, each in one thread, and none leaves one before another one
- * has entered, by more than the clocks may differ: else no collective of the trace has an edge.
- * Memory follows the edges, and the collectives that some ranks have not left. Specification:
- * why.md, part D.
+ * or the trace has no communicators, and only while all ranks of the job are there, all call the
+ * same sequence of collectives that no rank leaves before all have entered, each in one thread, and
+ * none leaves one before another one has entered, by more than the clocks may differ: else no
+ * collective of the trace has an edge. Memory follows the edges, and the collectives that some
+ * ranks have not left. Specification: why.md, part D.
  */
 #ifndef TRACE_MESSAGES_MPI_EDGES_H
 #define TRACE_MESSAGES_MPI_EDGES_H
@@ -43,7 +43,6 @@ struct mpi_edge_list {
 struct mpi_edges {
 	struct mpi_edge_list *lists; /* of each stream */
 	bool any;		     /* a call of MPI */
-	bool communicators;	     /* the trace has those of collectives */
 	bool whole;		     /* its collectives are of all ranks */
 	struct mpi_edges_own *own;
 };
