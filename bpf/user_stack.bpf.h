@@ -6,7 +6,9 @@
  * In: next at its switch-in, where its memory cannot be read; out: a struct user_stack in the ring
  * of these, sent in its own context before it returns to user code, with the registers and the
  * memory that it had all the time while it slept. The kernel runs user_stack_send() there (task
- * work, Linux 6.18): it may fault and sleep. Specification: why.md A8, and part B.
+ * work, Linux 6.18). It could fault and sleep, and must not: the memory above the stack may be that
+ * of a userfaultfd, which this thread itself serves, or of a slow file. What is not in memory is
+ * left out. Specification: why.md A8, and part B.
  */
 #ifndef BPF_USER_STACK_H
 #define BPF_USER_STACK_H
@@ -72,15 +74,15 @@ static int user_stack_send(struct bpf_map *map, void *key, void *value)
 	}
 	/* up to the end of the page, then by pages: the stack may end there */
 	first = PAGE - (record->from & (PAGE - 1));
-	if (bpf_copy_from_user(record->stack, first, (void *)record->from)) {
+	if (bpf_probe_read_user(record->stack, first, (void *)record->from)) {
 		bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);
 		goto lost;
 	}
 	record->bytes = first;
 #pragma unroll
 	for (i = 0; i < USER_STACK_MAX / PAGE - 1; i++) {
-		if (bpf_copy_from_user(record->stack + first + i * PAGE, PAGE,
-				       (void *)(record->from + first + i * PAGE)))
+		if (bpf_probe_read_user(record->stack + first + i * PAGE, PAGE,
+					(void *)(record->from + first + i * PAGE)))
 			break;
 		record->bytes = first + (i + 1) * PAGE;
 	}
