@@ -311,6 +311,12 @@ else
 	echo "no userfaultfd here"
 fi
 
+# A thread that sleeps from before the recording to its end, as one that hangs.
+sleep 100 &
+"$RECORDER" -o hung --why=stack=both --all-threads -p $! -d 300ms >hung.log 2>&1 || complain "hung: $(cat hung.log)"
+kill $!
+"$B/bin/ovni-report" stacks hung | grep -q '^sleep.*nanosleep.*do_syscall_64_\[k\];.* 3[0-9]*$' || complain "hung: $(cat hung/stacks)"
+
 target() { sed -n 's/^pid=//p' gdb.log; }
 sleeping() { # all threads of the program of gdb.log
 	[ "$(cat "/proc/$(target)"/task/*/comm 2>/dev/null | grep -cE '^(plain|rec|lock|signal)$')" = 4 ] &&

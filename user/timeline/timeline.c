@@ -813,9 +813,14 @@ void timeline_sleeps_at(struct timeline *tl, const struct record_stack *r)
 	struct task *task =
 		tl->error || !tl->stopped ? NULL : threads_task(tl->threads, r->head.id);
 	uint64_t slept = r->head.clock, t0 = tl->options.t0;
+	bool silent;
 
-	if (!task || !task->id || !task->thread || task->flags & TASK_GONE ||
-	    task->state != THREAD_STATE_PAUSED || task->known)
+	if (!task || !task->id || task->flags & TASK_GONE || task->known)
+		return;
+	/* it has slept from before the window on, and gets a stream at the end */
+	silent = tl->options.all_threads && !task->thread && slept <= t0 &&
+		 task->flags & TASK_BEFORE && !(task->flags & TASK_RUNNABLE);
+	if (!silent && (!task->thread || task->state != THREAD_STATE_PAUSED))
 		return;
 	/* of a sleep from before the window, the timeline has no clock */
 	if (slept <= t0 ? task->out > t0 : task->out != slept)
