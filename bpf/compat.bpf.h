@@ -114,9 +114,13 @@ static __always_inline long kernel_system_call(struct task_struct *task)
 #endif
 }
 
+/* The freezer of cgroup v2 (76f969e8948d, 5.2) stops a task on its way to user code. */
+#define JOBCTL_TRAP_FREEZE (1ul << 23)
+
 /*
  * The same as a number of off_cpu.h, and in *object its first argument; without a call the address
- * in user code. The calls of 32-bit code have a table and registers of their own.
+ * in user code, where it took a fault, or not known, as of a task that was frozen in user code. The
+ * calls of 32-bit code have a table and registers of their own.
  */
 static __always_inline __u16 kernel_call(struct task_struct *task, __u64 *object)
 {
@@ -143,7 +147,7 @@ static __always_inline __u16 kernel_call(struct task_struct *task, __u64 *object
 	return CALL_UNKNOWN;
 #endif
 	if (number == -1)
-		return CALL_NONE;
+		return task->jobctl & JOBCTL_TRAP_FREEZE ? CALL_UNKNOWN : CALL_NONE;
 	return (__u64)number <= CALL_MAX ? (__u16)number | table : CALL_UNKNOWN;
 }
 

@@ -201,6 +201,7 @@ struct task_struct {
 	unsigned int __state;
 	void *stack;
 	unsigned int flags;
+	unsigned long jobctl;
 	int prio;
 	int static_prio;
 	int normal_prio;

@@ -177,4 +177,23 @@ facts none <<'E'
 check(not [e for t in trace.streams for e in t.of("OHp") if e.call()], "without there are calls")
 check(not [t for t in trace.streams if "fds" in t.bpf], "without there are names")
 E
+
+# Frozen in user code (cgroup v2): asleep, in no call, and in no fault.
+frozen=$(findmnt -nt cgroup2 -o TARGET | head -n 1)/ovni-frozen.$$
+if mkdir "$frozen" 2>/dev/null && [ -e "$frozen/cgroup.freeze" ]; then
+	# shellcheck disable=SC2016 # for the shell that is recorded
+	record_output frozen --why=call -- bash -c 'bash -c "while :; do :; done" & echo $! >'"$frozen"'/cgroup.procs
+		sleep 0.1; echo 1 >'"$frozen"'/cgroup.freeze; sleep 0.3; echo 0 >'"$frozen"'/cgroup.freeze; sleep 0.1; kill $!; wait'
+	"$B/bin/ovni-report" blocked --json -n 0 frozen >frozen.json || [ $? = 3 ] || complain "frozen: blocked"
+	python3 - <<'E' || complain "a frozen thread: $(cat frozen.json)"
+import json
+longest = max((r for r in json.load(open("frozen.json")) if r["call"] != "clock_nanosleep" and not (r["call"] or "").startswith("wait4")),
+              key=lambda r: r["max"])
+print("frozen:", longest)
+assert longest["reason"] == "sleeping" and not longest["call"] and 200_000_000 < longest["max"] < 3_000_000_000, longest
+E
+else
+	echo "no freezer of cgroup v2 here"
+fi
+rmdir "$frozen" 2>/dev/null
 finish
