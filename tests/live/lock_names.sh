@@ -93,21 +93,22 @@ grep -q 'futex(filled_pool.lock)' dumped || complain "ovni-dump has no filled_po
 cp command.report cut.report
 names_of cut cut yes
 record_copy() { # NAME: of the program NAME_locks
+	rm -rf "$1"
 	"$B/bin/ovni-bpf" -q -o "$1" -- "./$1_locks" >"$1.report" 2>"$1.log" || [ $? = 3 ] || complain "$(cat "$1.log")"
 	names_of "$1" "$1"
 }
 strip -g -o stripped_locks "$WORKLOADS/named_locks" || complain "strip fails"
-record_copy stripped
+attempts 3 record_copy stripped
 # The types are in a .dwo that is not there: offsets, no failure.
 gcc -D_GNU_SOURCE -std=gnu11 -O2 -g -gsplit-dwarf -pthread -o split_locks "$S/tests/workloads/named_locks.c" && rm ./*.dwo || complain "gcc -gsplit-dwarf fails"
-record_copy split
+attempts 3 record_copy split
 # Debug information made smaller by dwz; in the second program parts of it are in a file of its own: offsets, no wrong name.
 if command -v dwz >/dev/null; then
 	for copy in dwz shared other; do cp "$WORKLOADS/named_locks" ${copy}_locks; done
 	dwz dwz_locks || complain "dwz fails"
-	record_copy dwz
+	attempts 3 record_copy dwz
 	dwz -m common.debug shared_locks other_locks || complain "dwz -m fails"
-	record_copy shared
+	attempts 3 record_copy shared
 else
 	echo "dwz is not there"
 fi
