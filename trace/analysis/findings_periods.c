@@ -11,18 +11,30 @@
  * two, from PERIOD_SHIFT on; the first one has the shorter ones, too. */
 #define PERIOD_BITS    3
 #define PERIOD_SHIFT   19 /* 524 us: those of FINDING_PERIOD and more are judged */
-#define PERIOD_BUCKETS ((37 - PERIOD_SHIFT) << PERIOD_BITS) /* the last one from 129 s on */
+#define PERIOD_POWERS  (37 - PERIOD_SHIFT)
+#define PERIOD_BUCKETS (PERIOD_POWERS << PERIOD_BITS) /* the last one from 129 s on */
 #define PERIOD_SKIPPED 4 /* periods of a thread before it has a histogram */
 
 _Static_assert(FINDING_PERIOD / 4 * 3 > 1 << PERIOD_SHIFT, "the neighbours of its bucket");
 
+struct period_sum {
+	int64_t sum;
+	uint32_t count;
+} __attribute__((packed));
+
+/* Most threads have few powers of two; those without one are NULL. */
 struct periods {
 	int64_t most, most_at, most_wait;
-	struct {
-		int64_t sum;
-		uint32_t count;
-	} __attribute__((packed)) of[PERIOD_BUCKETS]; /* most of the memory of a thread */
+	struct period_sum *power[PERIOD_POWERS]; /* 1 << PERIOD_BITS of each */
 };
+
+static const struct period_sum *sum_of(const struct periods *periods, unsigned bucket)
+{
+	static const struct period_sum none;
+	const struct period_sum *power = periods->power[bucket >> PERIOD_BITS];
+
+	return power ? &power[bucket & ((1u << PERIOD_BITS) - 1)] : &none;
+}
 
 /* The bucket of a period. */
 static unsigned period_bucket(int64_t ns)
@@ -39,6 +51,7 @@ static unsigned period_bucket(int64_t ns)
 int findings_add_period(struct findings_state *s, struct thread_walk *w, int64_t clock)
 {
 	int64_t ns = w->started == INTERVAL_UNKNOWN ? -1 : clock_distance(w->started, clock);
+	struct period_sum **power, *sum;
 	unsigned bucket;
 
 	w->started = clock;
@@ -49,10 +62,16 @@ int findings_add_period(struct findings_state *s, struct thread_walk *w, int64_t
 	if (!w->periods)
 		return -ENOMEM;
 	bucket = period_bucket(ns);
-	if (w->periods->of[bucket].count == UINT32_MAX)
+	power = &w->periods->power[bucket >> PERIOD_BITS];
+	if (!*power)
+		*power = pool_take(&s->periods, sizeof(**power) << PERIOD_BITS);
+	if (!*power)
+		return -ENOMEM;
+	sum = &(*power)[bucket & ((1u << PERIOD_BITS) - 1)];
+	if (sum->count == UINT32_MAX)
 		return 0;
-	w->periods->of[bucket].count++;
-	w->periods->of[bucket].sum = clock_sum(w->periods->of[bucket].sum, ns);
+	sum->count++;
+	sum->sum = clock_sum(sum->sum, ns);
 	if (ns > w->periods->most) {
 		w->periods->most = ns;
 		w->periods->most_at = clock;
@@ -66,7 +85,8 @@ void findings_prefetch_period(const struct thread_walk *w, int64_t clock)
 	if (!w->periods)
 		return;
 	__builtin_prefetch(&w->periods->most);
-	__builtin_prefetch(&w->periods->of[period_bucket(clock_distance(w->started, clock))]);
+	__builtin_prefetch(&w->periods->power[period_bucket(clock_distance(w->started, clock)) >>
+					      PERIOD_BITS]);
 }
 
 int findings_of_jitter(struct findings *f, uint32_t stream)
@@ -80,26 +100,26 @@ int findings_of_jitter(struct findings *f, uint32_t stream)
 	if (!periods || f->threads[stream].kernel)
 		return 0;
 	for (unsigned i = 0; i < PERIOD_BUCKETS; i++)
-		total += periods->of[i].count;
+		total += sum_of(periods, i)->count;
 	if (total < FINDING_PERIODS)
 		return 0;
 	for (; middle < PERIOD_BUCKETS; middle++) {
-		seen += periods->of[middle].count;
+		seen += sum_of(periods, middle)->count;
 		if (seen > total / 2)
 			break;
 	}
-	median = periods->of[middle].sum / (int64_t)periods->of[middle].count;
+	median = sum_of(periods, middle)->sum / (int64_t)sum_of(periods, middle)->count;
 	for (unsigned i = middle < 2 ? 0 : middle - 2; i <= middle + 2 && i < PERIOD_BUCKETS; i++)
-		near += periods->of[i].count;
+		near += sum_of(periods, i)->count;
 	if (near * 100 < total * FINDING_REGULAR)
 		return 0;
 	for (unsigned i = middle; i < PERIOD_BUCKETS; i++) {
-		if (!periods->of[i].count ||
-		    periods->of[i].sum / (int64_t)periods->of[i].count < FINDING_LATE * median)
+		const struct period_sum *sum = sum_of(periods, i);
+
+		if (!sum->count || sum->sum / (int64_t)sum->count < FINDING_LATE * median)
 			continue;
-		late += periods->of[i].count;
-		excess = clock_sum(excess,
-				   periods->of[i].sum - (int64_t)periods->of[i].count * median);
+		late += sum->count;
+		excess = clock_sum(excess, sum->sum - (int64_t)sum->count * median);
 	}
 	if (!late || median < FINDING_PERIOD || !findings_worth(f, excess))
 		return 0;

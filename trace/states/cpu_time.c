@@ -156,19 +156,31 @@ static int list_spans(struct cpu_times *times)
 	return 0;
 }
 
-/* Finds the CPU, or adds it; NULL: out of memory. The search begins behind the last one: metadata
- * have them in order. */
+/* Finds the CPU, or adds it; NULL: out of memory. The first guess is the one behind the last one:
+ * metadata have them in order. */
 static struct cpu_time *cpu_of(struct cpu_times *times, const char *loom, int32_t cpu)
 {
+	struct hash_key key;
 	struct cpu_time *added;
+	uint32_t *at;
 	char *name;
 
-	for (size_t n = 0; n < times->ncpus; n++) {
-		struct cpu_time *at = &times->cpus[times->next];
+	if (times->next < times->ncpus) {
+		struct cpu_time *guess = &times->cpus[times->next];
 
-		times->next = times->next + 1 < times->ncpus ? times->next + 1 : 0;
-		if (at->cpu == cpu && !strcmp(at->loom, loom))
-			return at;
+		if (guess->cpu == cpu && !strcmp(guess->loom, loom)) {
+			times->next++;
+			return guess;
+		}
+	}
+	key = hash_key_of(loom, strlen(loom));
+	key.c = (uint32_t)cpu;
+	at = hash_at(&times->cpu_at, key);
+	if (!at)
+		return NULL;
+	if (*at != HASH_NONE) {
+		times->next = *at + 1;
+		return &times->cpus[*at];
 	}
 	name = strdup(loom);
 	added = name ? ARRAY_ADD(times->cpus, times->ncpus) : NULL;
@@ -182,7 +194,8 @@ static struct cpu_time *cpu_of(struct cpu_times *times, const char *loom, int32_
 				   .irq = -1,
 				   .running = -1,
 				   .until = INT64_MIN};
-	times->next = 0;
+	*at = (uint32_t)times->ncpus - 1;
+	times->next = times->ncpus;
 	return added;
 }
 
@@ -490,5 +503,6 @@ void cpu_times_fini(struct cpu_times *times)
 		free(times->cpus[i].loom);
 	}
 	free(times->cpus);
+	hash_free(&times->cpu_at);
 	memset(times, 0, sizeof(*times));
 }

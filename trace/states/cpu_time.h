@@ -14,6 +14,7 @@
 #ifndef TRACE_STATES_CPU_TIME_H
 #define TRACE_STATES_CPU_TIME_H
 
+#include "trace/base/hash.h"
 #include "trace/base/array.h"
 #include "trace/base/json.h"
 #include "trace/states/intervals.h"
@@ -60,7 +61,8 @@ struct cpu_times {
 	/* After cpu_times_finish(), by stream and CPU. */
 	struct cpu_span *spans;
 	size_t nspans;
-	size_t next;	       /* private: where the next search for a CPU begins */
+	size_t next;	       /* private: where the next CPU may be */
+	struct hash cpu_at;    /* private: of loom and CPU, until they are sorted */
 	struct span_row *rows; /* private: of each stream, during the walk */
 	size_t nrows;
 	struct pool sums;	/* private: of the rows */
