@@ -270,6 +270,27 @@ static void there_is_room_for_so_many(void **state)
 	assert_int_equal(n, ACTION_STEPS_MAX);
 }
 
+static void an_equal_value_is_written_once(void **state)
+{
+	struct step value = {
+		.kind = STEP_VALUE, .effect = {.enter = MARK_SET, .type = 64}, .index = 2};
+	struct action call = {.nentry = 1, .entry[0] = value, .has_during = true},
+		      more = {.nentry = 2, .entry = {value, value}, .has_during = true};
+
+	(void)state;
+	call.during = (struct effect){.enter = MCV('M', 'C', 'b'), .leave = MCV('M', 'C', 'B')};
+	more.during = (struct effect){.enter = MARK_PUSH, .leave = MARK_POP, .type = 56};
+	more.entry[1].effect.type = 62;
+	assert_true(action_join(&call, &more));
+	assert_int_equal(call.nentry, 2);
+	assert_int_equal(call.entry[1].effect.type, 62);
+	assert_int_equal(call.nalso, 1);
+	/* another value of the same type */
+	more = (struct action){.nentry = 1, .entry[0] = value};
+	more.entry[0].index = 3;
+	assert_false(action_join(&call, &more));
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -281,6 +302,7 @@ int main(void)
 		T(a_single_mark_is_set),
 		T(meanings_that_share_no_stack_go_together),
 		T(lasting_states_can_come_from_the_second_alone),
+		T(an_equal_value_is_written_once),
 		T(there_is_room_for_so_many),
 	};
 

@@ -224,8 +224,29 @@ static void add_state(struct action *into, const struct effect *effect)
 	into->has_during = true;
 }
 
+/* Removes the values that the other action writes, too, as the communicator of a collective. */
+static void drop_equal(const struct step *theirs, unsigned ntheirs, struct step *steps, unsigned *n)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < *n; i++) {
+		bool equal = false;
+
+		for (unsigned k = 0; k < ntheirs; k++)
+			equal |= steps[i].kind == STEP_VALUE && theirs[k].kind == STEP_VALUE &&
+				 steps[i].when == theirs[k].when &&
+				 steps[i].effect.type == theirs[k].effect.type &&
+				 steps[i].index == theirs[k].index;
+		if (!equal)
+			steps[kept++] = steps[i];
+	}
+	*n = kept;
+}
+
 bool action_join(struct action *into, struct action *more)
 {
+	drop_equal(into->entry, into->nentry, more->entry, &more->nentry);
+	drop_equal(into->at_return, into->nreturn, more->at_return, &more->nreturn);
 	if (!can_join(into, more))
 		return false;
 	for (unsigned i = 0; i < more->nentry; i++)

@@ -127,7 +127,8 @@ int actions_of_site(struct actions *actions, size_t index, const struct site *si
 bool action_bind(struct action *action, struct site *site);
 
 /* Adds the effects of `more` to `into`, if they share no stack and no type of marks, and there is
- * room. Returns whether it did; else nothing has changed. */
+ * room. A value that both write, of equal type, is written once: both must be bound to one site.
+ * Returns whether it did; else `into` has not changed. */
 bool action_join(struct action *into, struct action *more);
 
 /*
