@@ -44,6 +44,20 @@ static void the_median_is_element_n_2_of_the_sorted(void **state)
 	assert_float_equal(offset.deviation, 12.909944487, 1e-6); /* divisor 3 */
 }
 
+static void the_quickest_quarter_has_the_smallest_bounds(void **state)
+{
+	struct clock_sample samples[] = {{1, 900}, {2, 800}, {3, 7},   {4, 700}, {5, 600},
+					 {6, 500}, {7, 5},   {8, 400}, {9, 300}};
+	struct clock_offset offset;
+
+	(void)state;
+	assert_int_equal(clock_quickest(samples, 9), 2);
+	offset = clock_sum_up(samples, 2);
+	assert_int_equal(offset.median, 7);
+	assert_int_equal(offset.bound, 5);
+	assert_int_equal(clock_quickest(samples, 3), 1);
+}
+
 static void one_sample_has_no_deviation(void **state)
 {
 	struct clock_sample one[] = {{-7, 1}};
@@ -123,6 +137,7 @@ int main(void)
 		cmocka_unit_test(an_exchange_bounds_the_offset),
 		cmocka_unit_test(the_quicker_exchange_is_the_better),
 		cmocka_unit_test(the_median_is_element_n_2_of_the_sorted),
+		cmocka_unit_test(the_quickest_quarter_has_the_smallest_bounds),
 		cmocka_unit_test(one_sample_has_no_deviation),
 		cmocka_unit_test(large_offsets_keep_their_deviation),
 		cmocka_unit_test(a_row_of_two_measurements_is_read_again),

@@ -26,6 +26,19 @@ static int by_delta(const void *a, const void *b)
 	return x->delta < y->delta ? -1 : x->delta > y->delta;
 }
 
+static int by_bound(const void *a, const void *b)
+{
+	const struct clock_sample *x = a, *y = b;
+
+	return x->bound < y->bound ? -1 : x->bound > y->bound;
+}
+
+size_t clock_quickest(struct clock_sample *samples, size_t n)
+{
+	qsort(samples, n, sizeof(*samples), by_bound);
+	return n < 4 ? 1 : n / 4;
+}
+
 struct clock_offset clock_sum_up(struct clock_sample *samples, size_t n)
 {
 	struct clock_offset offset;
