@@ -140,6 +140,10 @@ _Static_assert(sizeof(struct record_stack) == 288, "wire size");
  * large, rare, and in no order with the events. `registers` are in the order of DWARF: of x86-64
  * rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, rip; of arm64 x0 to x30, sp, pc. `stack` holds
  * `bytes` bytes from `from` on; the others are not set, and the record may end before them.
+ *
+ * With the number 0: the process `pid` is born, or runs another program. The record ends before
+ * `from`. User code reads the mappings of the process, which may have ended when its first stack
+ * is taken.
  */
 #define USER_STACK_MAX	   16384 /* bytes */
 #define USER_STACK_BELOW   128	 /* below the stack pointer: the red zone of x86-64 */
@@ -155,6 +159,7 @@ struct user_stack {
 	__u8 stack[USER_STACK_MAX];
 };
 _Static_assert(sizeof(struct user_stack) == 32 + 33 * 8 + USER_STACK_MAX, "wire size");
+#define USER_STACK_PROCESS_SIZE 24 /* with the number 0 */
 
 /* The registers of the user code of a task that sleeps at the end of the window, behind its struct
  * record_stack from the iterator; user code reads its memory. */

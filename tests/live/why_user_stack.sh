@@ -3,7 +3,7 @@
 #
 # --why=stack=both: the frames of user code of long sleeps, all of them and in their order, in programs whose chains
 # of calls are known: C without frame pointers, through libpthread, recursive, in a signal handler, in a library
-# that was loaded later, C++, static, Python; compared with gdb, too. Short sleeps have none; what is cut is marked;
+# that was loaded later, C++, static, Python, and in processes that end at once; compared with gdb, too. Short sleeps have none; what is cut is marked;
 # a killed recorder, repair, rotation, parts. live/why_user_copy runs it as on a kernel before 6.18.
 # needs: root
 set -u
@@ -404,6 +404,38 @@ done
 "$B/bin/ovni-cut" -o part --from +100ms command >cut.log 2>&1 || [ $? = 3 ] || complain "cut: $(cat cut.log)"
 "$B/bin/ovni-dump" part | grep -q 'stack [0-9]* (.*nanosleep <- ' || complain "cut: no frames"
 "$B/bin/ovni-check" part >check.log 2>&1 || [ $? = 3 ] || complain "part: $(cat check.log)"
+
+# Processes that sleep once and end: their mappings were read before.
+cat >once.c <<'E'
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+__attribute__((noinline)) static void last_nap(void) { struct timespec t = {0, 200000000}; nanosleep(&t, 0); asm volatile("" ::: "memory"); }
+int main(int argc, char **argv)
+{
+	if (argc > 2) {
+		last_nap();
+		return 0;
+	}
+	for (int i = 0; i < 20; i++) {
+		if (fork()) continue;
+		if (argc > 1) execv(argv[0], (char *[]){argv[0], "nap", "once", NULL});
+		last_nap();
+		_exit(0);
+	}
+	while (wait(NULL) > 0) ;
+}
+E
+gcc -O1 -o once once.c || exit 1
+for how in fork exec; do
+	what=()
+	[ $how = fork ] || what=(exec)
+	record_output once.$how --why=stack=both -- ./once "${what[@]}"
+	"$B/bin/ovni-report" blocked -n 0 once.$how >once.log
+	known=$(grep -c 'last_nap' once.log)
+	echo "$how: $known of 20 processes that end at once have frames"
+	[ "$known" -ge 19 ] || complain "once.$how: $(cat once.log)"
+done
 
 # What is not asked for is not there: no map, and no frame.
 make_own_maps

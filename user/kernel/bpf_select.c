@@ -25,6 +25,7 @@ enum group {
 	GROUP_IO,	/* --why=io */
 	GROUP_PRIORITY, /* --why=prio */
 	GROUP_WAKE,
+	GROUP_STACKS, /* --why=stack=user: the mappings of processes */
 	GROUP_WAKERS, /* --why=wakers: after the program that notes the waker */
 	GROUP_SWITCH,
 	GROUP_PROBE,
@@ -101,6 +102,8 @@ static const struct program_row {
 	{"sched_wakeup_new", "sched_wakeup_new", IN_FULL, GROUP_WAKE, true, KIND(WAKE)},
 	{"sched_waking", "sched_waking", IN_FULL, GROUP_WAKE, true, KIND(WAKE)},
 	{"sched_wakeup", "sched_wakeup", IN_FULL, GROUP_WAKE, true, KIND(WAKE)},
+	{"stack_newtask", "task_newtask", IN_FULL, GROUP_STACKS, true, 0},
+	{"stack_exec", "sched_process_exec", IN_FULL, GROUP_STACKS, true, 0},
 	{"stack_waking", "sched_waking", IN_FULL, GROUP_WAKERS, true, KIND(WAKE)},
 	{"summary_wakeup_new", "sched_wakeup_new", IN_SUMMARY, GROUP_WAKE, true, KIND(WAKE)},
 	{"summary_wakeup", "sched_wakeup", IN_SUMMARY, GROUP_WAKE, true, KIND(WAKE)},
@@ -399,6 +402,8 @@ static bool needed(const struct bpf_load *bpf, const struct program_row *row,
 	if (row->group == GROUP_PRIORITY) /* the second one where the first is missing */
 		return bpf->priority_words && (!strcmp(row->tracepoint, "local_timer_exit") ||
 					       tracepoint_arguments(btf, "local_timer_exit") < 0);
+	if (row->group == GROUP_STACKS)
+		return bpf->stack_parts & STACK_OF_USER;
 	if (row->group == GROUP_WAKERS)
 		return bpf->wakers;
 	if (row->group == GROUP_COUNTERS)

@@ -26,7 +26,11 @@
 #include "user/host/read_file.h"
 #include "user/stacks/user_stacks.h"
 
-#define POLL_MS	       50
+#define POLL_MS 50
+/* The mappings of a new process are read SOON_MS after its begin or exec, for one that sleeps and
+ * ends, and LATER_MS after it, when all of its libraries are there. */
+#define SOON_MS	       2
+#define LATER_MS       20
 #define SETTLE_SECONDS 10
 #define NONE_ID	       UINT32_MAX
 #if defined(__x86_64__)
@@ -70,6 +74,12 @@ struct user_stacks {
 	struct file files[STACK_WALK_FILES];
 	size_t nfiles;
 	struct process processes[STACK_WALK_PROCESSES];
+	struct new_process {
+		uint32_t pid;
+		bool read;		       /* once */
+		int64_t when;		       /* to read it, CLOCK_MONOTONIC, ms */
+	} new_processes[STACK_WALK_PROCESSES]; /* nnew of them; more at a time are left out */
+	size_t nnew;
 	uint64_t uses;
 	char text[STACK_WALK_TEXT];
 	uint64_t bytes;
@@ -325,6 +335,56 @@ found:
 	return p;
 }
 
+/* ---- new processes ---- */
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+}
+
+/* A process is born, or runs another program. */
+static void add_new(struct user_stacks *s, uint32_t pid)
+{
+	struct new_process *new = s->new_processes;
+
+	while (new < s->new_processes + s->nnew &&new->pid != pid)
+		new ++;
+	if (new == s->new_processes + STACK_WALK_PROCESSES)
+		return;
+	s->nnew += new == s->new_processes + s->nnew;
+	*new = (struct new_process){.pid = pid, .when = now_ms() + SOON_MS};
+}
+
+/* Reads the mappings of new processes whose time has come. Returns the ms until the next one, at
+ * most POLL_MS. */
+static int read_new(struct user_stacks *s)
+{
+	int64_t now = s->nnew ? now_ms() : 0, wait = POLL_MS;
+
+	for (size_t i = 0; i < s->nnew;) {
+		struct new_process *new = &s->new_processes[i];
+		struct process *p = new->when <= now ? process_of(s, new->pid) : NULL;
+
+		if (new->when <= now && (!p || new->read)) {
+			if (p && program_of(p->dir))
+				read_mappings(s, p);
+			*new = s->new_processes[--s->nnew];
+			continue;
+		}
+		if (p) { /* process_of() has read them */
+			new->read = true;
+			new->when = now + LATER_MS - SOON_MS;
+		}
+		if (new->when - now < wait)
+			wait = new->when - now;
+		i++;
+	}
+	return (int)wait;
+}
+
 /* Gives the child the mappings of a process, and their files. 0 or -errno. */
 static int tell(struct user_stacks *s, struct process *p)
 {
@@ -390,10 +450,15 @@ static uint32_t intern(struct user_stacks *s, const char *text)
 static void take(void *arg, const struct user_stack *stack)
 {
 	struct user_stacks *s = arg;
-	struct process *p = process_of(s, stack->pid);
 	size_t at = stack->number % USER_STACKS_KEPT;
+	struct process *p;
 	int n = -ESRCH;
 
+	if (!stack->number) {
+		add_new(s, stack->pid);
+		return;
+	}
+	p = process_of(s, stack->pid);
 	s->text[0] = '\0';
 	if (p)
 		n = walk(s, p, stack);
@@ -513,14 +578,15 @@ static void *run(void *arg)
 	struct user_stacks *s = arg;
 	uint64_t asked = 0;
 	bool stop = false;
-	int n;
+	int n, wait;
 
 	pthread_setname_np(pthread_self(), "ovni-stacks");
 	privilege_keep(PRIVILEGE_WRITE);
 	while (!stop) {
 		stop = s->stop;
 		take_sleepers(s);
-		n = s->poll(s->source, asked || stop ? 0 : POLL_MS, take, s);
+		wait = read_new(s);
+		n = s->poll(s->source, asked || stop ? 0 : wait, take, s);
 		if (n < 0 && n != -EINTR)
 			break;
 		if (n > 0)
