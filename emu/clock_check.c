@@ -66,6 +66,7 @@ void clock_check_metadata(struct emulator *emu, const struct json *meta)
 
 		emu->calls_dropped |= json_u64(json_get(at, "probe.sampled"), &sampled) && sampled;
 	}
+	emu->communicators |= mpi_calls_declare_communicators(meta);
 }
 
 /* Whether all ranks of one job are there, on several nodes. */
@@ -225,10 +226,24 @@ static void leave(struct emulator *emu, struct thread *th)
 	c->open[number - c->first].left_by = p->index;
 }
 
-void clock_check_step(struct emulator *emu, const struct thread *th, const struct action *action)
+int clock_check_step(struct emulator *emu, struct thread *th, const struct action *action)
 {
-	if (action->op == DO_PUSH && catalog_is_mpi_init(action->value))
+	bool collective = !emu->communicators && catalog_synchronises(action->value), all = true;
+	bool begins = action->op == DO_PUSH && th->slots[action->channel].depth == 1;
+	bool ends = action->op == DO_POP && th->slots[action->channel].depth == 0;
+	int err = 0;
+
+	if (th->process->shown_rank < 0)
+		return 0;
+	if (begins && catalog_is_mpi_init(action->value))
 		emu->clock_check->ranks[th->process->index].init = true;
+	else if (begins && collective)
+		all = enter(emu, th, action->value, emu->player.clock, &err);
+	else if (ends && collective)
+		leave(emu, th);
+	if (!all)
+		clock_check_fini(emu);
+	return err;
 }
 
 int clock_check_collective(void *arg, const struct collective_call *collective)

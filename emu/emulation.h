@@ -110,7 +110,8 @@ struct emulator {
 	struct prv_time time;
 	struct breakdown *breakdowns[BREAKDOWNS_MAX];
 	size_t nbreakdowns;
-	struct arrows *arrows;		 /* NULL: neither --messages nor `clock_check` */
+	struct arrows *arrows; /* NULL: neither --messages, nor `communicators` for `clock_check` */
+	bool communicators;    /* the metadata declare them for collectives of MPI */
 	struct critical *critical;	 /* NULL without --critical */
 	struct clock_check *clock_check; /* NULL: nothing to compare */
 	int64_t ranks_expected;		 /* by the metadata; 0: not known */
@@ -191,8 +192,9 @@ void clock_check_metadata(struct emulator *emu, const struct json *meta);
 /* Prepares the check if the trace allows it. Returns 0, or -ENOMEM after a message;
  * clock_check_fini() frees it. */
 int clock_check_prepare(struct emulator *emu) __attribute__((warn_unused_result));
-/* Takes an event of the model mpi, after its effect. */
-void clock_check_step(struct emulator *emu, const struct thread *th, const struct action *action);
+/* Takes an event of the model mpi, after its effect. Returns 0, or -ENOMEM after a message. */
+int clock_check_step(struct emulator *emu, struct thread *th, const struct action *action)
+	__attribute__((warn_unused_result));
 struct collective_call;
 /* Takes a collective whose communicator is known, at its begin and its end; `emu`: the emulator.
  * Returns 0, or -ENOMEM after a message. */

@@ -531,13 +531,13 @@ static int run_event(struct emulator *emu)
 }
 
 /* Compares the clocks of nodes with a call of MPI that was taken. */
-static void check_clocks(struct emulator *emu)
+static int check_clocks(struct emulator *emu)
 {
 	const struct event *ev = &emu->streams[emu->player.current].ev;
 	const struct model_state *state = emu->by_character[ev->model];
 
-	clock_check_step(emu, emu->sys.thread_of_stream[emu->player.current],
-			 &emu->actions[state->index[ev->category << 8 | ev->value]]);
+	return clock_check_step(emu, emu->sys.thread_of_stream[emu->player.current],
+				&emu->actions[state->index[ev->category << 8 | ev->value]]);
 }
 
 /*
@@ -669,7 +669,7 @@ static int run(struct emulator *emu)
 		err = run_event(emu);
 		if (__builtin_expect(emu->clock_check != NULL, 0) && !err &&
 		    emu->streams[emu->player.current].ev.model == 'M')
-			check_clocks(emu);
+			err = check_clocks(emu);
 		if (__builtin_expect(err, 0) && !leave_out_rest(emu, emu->player.current))
 			break;
 		if (__builtin_expect((++emu->nevents & 0xfff) == 0, 0))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * message_arrows: the messages of MPI as communication records (--messages), and the collectives
- * for clock_check.c.
+ * with communicators for clock_check.c.
  *
  *   sender     ──┌ MPI_Send ┐────────────      from the entry of the call that sends
  *   receiver   ──────────────┌ MPI_Recv ┐      to the return of the call that receives
@@ -50,7 +50,7 @@ int message_arrows_prepare(struct emulator *emu)
 	struct arrows *arrows;
 	int err;
 
-	if (!emu->opt->messages && !emu->clock_check)
+	if (!emu->opt->messages && !(emu->clock_check && emu->communicators))
 		return 0;
 	arrows = emu->arrows = calloc(1, sizeof(*arrows));
 	if (!arrows)
@@ -60,8 +60,7 @@ int message_arrows_prepare(struct emulator *emu)
 		err = messages_init(&arrows->messages, &arrows->source);
 	arrows->messages.matched = write_arrow;
 	arrows->messages.only_collectives = !emu->opt->messages;
-	arrows->messages.collective = clock_check_collective;
-	arrows->messages.all_are_world = true;
+	arrows->messages.collective = emu->communicators ? clock_check_collective : NULL;
 	arrows->messages.arg = emu;
 	return err;
 }

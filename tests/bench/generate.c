@@ -370,17 +370,16 @@ static int64_t nap(int node, int k, uint64_t n)
 }
 
 /* The metadata of our recorder; the first thread of a node has its session. */
-static void describe_member(char *more, size_t size, int node, int k, uint64_t events,
+static void describe_member(char *more, size_t size, int node, int nranks, int k, uint64_t events,
 			    int64_t first, int64_t last)
 {
 	/* OHx, then OHp, OHw and OHr, then OHe */
 	uint64_t bytes = STREAM_HEADER_SIZE + 28 + (events - 2) / 3 * 46 + 12;
-	int n = snprintf(
-		more, size,
-		",\n    \"bpf\": { \"name\": \"rank-%d\", \"rank\": %d, \"events\": \"%" PRIu64
-		"\", \"bytes\": \"%" PRIu64 "\", \"first\": \"%" PRIi64 "\", \"last\": \"%" PRIi64
-		"\"",
-		node, node, events, bytes, first, last);
+	int n = snprintf(more, size,
+			 ",\n    \"bpf\": { \"name\": \"rank-%d\", \"rank\": %d, \"nranks\": %d, "
+			 "\"events\": \"%" PRIu64 "\", \"bytes\": \"%" PRIu64 "\", "
+			 "\"first\": \"%" PRIi64 "\", \"last\": \"%" PRIi64 "\"",
+			 node, node, nranks, events, bytes, first, last);
 
 	if (!k)
 		n += snprintf(
@@ -394,7 +393,8 @@ static void describe_member(char *more, size_t size, int node, int k, uint64_t e
 
 /* A thread runs on a CPU of its own, and sleeps now and then. Every fourth one lives at the same
  * time. */
-static void generate_member(struct thread *th, const char *dir, int node, int k, uint64_t events)
+static void generate_member(struct thread *th, const char *dir, int node, int nranks, int k,
+			    uint64_t events)
 {
 	int64_t first = 1000000000 + node * 7 + k + k % 4 * 30000000, clock = first, last = first;
 	char loom[16], more[512];
@@ -402,7 +402,7 @@ static void generate_member(struct thread *th, const char *dir, int node, int k,
 	for (uint64_t n = 2; n < events; n += 3)
 		last += nap(node, k, n) + nap(node, k, n + 1);
 	snprintf(loom, sizeof(loom), "n%04d", node);
-	describe_member(more, sizeof(more), node, k, events, first, last + 2000);
+	describe_member(more, sizeof(more), node, nranks, k, events, first, last + 2000);
 	create(th, dir, loom, 1000, 1000 + k, ", \"bpf\": \"1.0.0\"", more, k ? 0 : NODE_THREADS);
 	enter(th, clock, k);
 	for (uint64_t n = 2; n < events; n += 3) {
@@ -420,6 +420,7 @@ static void generate_member(struct thread *th, const char *dir, int node, int k,
 static void generate_job(const char *dir, uint64_t events, int nthreads)
 {
 	uint64_t each = events / (uint64_t)nthreads / 3 * 3 + 2;
+	int nranks = (nthreads + NODE_THREADS - 1) / NODE_THREADS;
 	char path[256];
 	FILE *table;
 
@@ -433,7 +434,7 @@ static void generate_job(const char *dir, uint64_t events, int nthreads)
 		struct thread th = {0};
 		int node = i / NODE_THREADS;
 
-		generate_member(&th, dir, node, i % NODE_THREADS, each);
+		generate_member(&th, dir, node, nranks, i % NODE_THREADS, each);
 		if (i % NODE_THREADS == 0)
 			fprintf(table, "%d n%04d %d %d 0 1000000000 2000000000 %d 500\n", node,
 				node, -node, -node, -node);

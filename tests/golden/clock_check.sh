@@ -9,7 +9,7 @@
 set -eu
 cd "$T"
 cat >model.py <<'PY'
-import json, os, random, re, subprocess, sys
+import ctypes, json, os, random, re, struct, subprocess, sys
 sys.path.insert(0, os.environ["S"] + "/tests/golden")
 import tools_make
 
@@ -45,8 +45,9 @@ MARKS = json.dumps({"56": {"title": "MPI messages", "chan_type": "stack", "label
     "64": {"title": "MPI communicator", "chan_type": "single"}}, separators=(",", ":")).replace(" ", "\\u0020")
 
 
-def write(trace, nodes, ranks, calls, table, meta="", missing=(), communicators="C"):
-    """communicators: "C" or "Fortran", of --api mpi; "messages", of --api mpi-messages; or ""."""
+def write(trace, nodes, ranks, calls, table, meta="", missing=(), communicators="C",
+          init=("%d MUi", "%d MUI")):
+    """communicators: "C" or "Fortran", of --api mpi; "messages", of --api mpi-messages; or "". init: the first calls."""
     lines = []
     meta += " ovni.mark=" + MARKS if communicators == "messages" else ""
     meta += " " + tools_make.COMMUNICATOR if communicators in ("C", "Fortran") else ""
@@ -56,8 +57,8 @@ def write(trace, nodes, ranks, calls, table, meta="", missing=(), communicators=
         off = nodes[node][0]
         lines.append('thread n%d %d %d ovni.require.mpi="1.0.0" bpf.rank=%d bpf.nranks=%d%s' % (
             node, 10 + i, 10 + i, i, len(ranks), meta))
-        lines += ["%d OHx i32:-1 i32:-1 u64:0" % (START + off), "%d MUi" % (START + off + 10),
-                  "%d MUI" % (START + off + 20)]
+        lines.append("%d OHx i32:-1 i32:-1 u64:0" % (START + off))
+        lines += [line % (START + off + 10 + k) for k, line in enumerate(init)]
         for (begin, end), enter, leave, *split in calls:
             # its communicator: MPI_COMM_WORLD, or another one
             at, to = enter[i] + off, leave[i] + off
@@ -88,6 +89,17 @@ def run(trace, *options):
     done = subprocess.run([EMU, *options, "-o", "out", trace], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return [line for line in done.stderr.splitlines() if "contradict" in line], done.stderr
+
+
+def opened(trace):
+    """How often ovni-emu opens the metadata of the first rank, and closes them: inotify merges equal events."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = libc.inotify_init1(os.O_NONBLOCK)
+    assert libc.inotify_add_watch(fd, os.fsencode(trace + "/loom.n0/proc.10/thread.10/stream.json"), 0x30) > 0, ctypes.get_errno()
+    run(trace)
+    events = os.read(fd, 65536)
+    os.close(fd)
+    return len(events) // struct.calcsize("iIII")
 
 
 def model(nodes, ranks, calls, table):
@@ -178,6 +190,17 @@ nodes, ranks = [(0, 0), (10**6, 0)], [0, 1]
 calls = [(KINDS[0], [START + 1000] * 2, [START + 1500] * 2)]
 write("t", nodes, ranks, calls, True)
 assert "contradict 1 of 1 collective of all ranks: rank 0 on n0 left one 999.500 us before rank 1 on n1" in run("t")[0][0]
+
+# The check opens the trace for its communicators alone. Without them, opening it twice is for nothing.
+once = write("t", nodes, ranks, calls, True, communicators="") or opened("t")
+twice = write("t", nodes, ranks, calls, True) or opened("t")
+assert 0 < once < twice, (once, twice)
+
+# MPI_Init within another call is not the program's: before it nothing is said.
+for how in ("", "C", "messages"):
+    write("t", nodes, ranks, calls, True, communicators=how, init=("%d MSs", "%d MUi", "%d MUI", "%d MSS"))
+    assert not run("t")[0], how
+
 write("t", nodes, [0, 1, 1], [(KINDS[0], [START + 1000] * 3, [START + 1500] * 3)], True, missing=[2])
 assert not run("t")[0]
 write("t", nodes, ranks, calls, True, ' bpf.session.account=[{"probe":{"sampled":"1"}}]')
