@@ -22,12 +22,13 @@
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 
-#define WARM_UP	   20	  /* samples, at most as many as are taken */
-#define TRIES	   8	  /* exchanges of which one sample is the quickest */
-#define NAP_NS	   500000 /* between two polls of a waiting rank */
-#define BOUND_GOOD 50000  /* ns: a larger bound is that of a busy node: try again, */
-#define AGAIN_NS                                                                                   \
-	INT64_C(1000000000) /* as long as the measurement of all hosts takes less than this */
+#define WARM_UP 20     /* samples, at most as many as are taken */
+#define TRIES	8      /* exchanges of which one sample is the quickest */
+#define NAP_NS	500000 /* between two polls of a waiting rank */
+/* A host with a bound above BOUND_GOOD ns was busy: it is measured again, as long as the
+ * measurement of all hosts takes less than AGAIN_NS. */
+#define BOUND_GOOD 50000
+#define AGAIN_NS   INT64_C(1000000000)
 #define HOST_SIZE  256
 #define HOST_ENTRY 256 /* a name in a directory, with its NUL */
 

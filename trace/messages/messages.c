@@ -862,8 +862,8 @@ static int begin_collective(struct messages *m, uint32_t stream, struct thread *
 	return tell_collective(m, stream, t, false);
 }
 
-/* A function of the model. The communicator stands before it, at the same clock; that of a function
- * of Fortran, which calls the one of C, stands within it. */
+/* A function of the model. C: its communicator comes before it, at the same clock. Fortran: it
+ * calls the function of C, and the communicator comes after its begin. */
 static int take_function(struct messages *m, uint32_t stream, struct thread *t,
 			 const struct event *ev)
 {

@@ -18,7 +18,7 @@ struct json;
 #define MPI_CALLS_TITLE "MPI messages"
 #define MPI_CALLS_TYPE	56
 #define MPI_CALLS_MARK	"ovni.mark.56"
-/* The same of communicators. */
+/* The mark of communicators: its title, and where the metadata of a stream have it. */
 #define MPI_COMMUNICATOR_TITLE "MPI communicator"
 #define MPI_COMMUNICATOR_MARK  "ovni.mark.64"
 
