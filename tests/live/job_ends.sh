@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Every end of ovni-bpf --job in a Slurm of two nodes: a recorder is killed, a node has no privilege, a disk is full,
-# the job is signalled or cancelled, a rank is late, two jobs run at once. The
+# the job is signalled, interrupted once or cancelled, a rank is late, two jobs run at once. The
 # application ends with its own status, the other node is complete, and the missing node is named.
 # needs: root alone
 # long: needs Slurm
@@ -71,6 +71,24 @@ for how in --signal=TERM --signal=INT --state=RUNNING; do
 		fi
 	done
 done
+
+# ---- one Ctrl-C: srun asks for another one, and the recording goes on ----
+job once -- ./app 20 4 "$T/go.once" >once.out 2>once.log &
+srun=$!
+wait_for "the ranks of once have begun" began once.out
+wait_for "once: both nodes record" recording once
+kill -INT "$(pgrep -o -f '^srun .* -o once -- ./app')"
+wait_for "once: srun asks for another one" grep -q 'one more within' once.log
+sleep 1.5 # a second Ctrl-C counts within a second
+expect "once: both nodes still record" recording once
+: >go.once
+wait $srun
+ended 4 "once: the application ends with its own status" once.log
+for node in n1 n2; do expect "once: $node is complete" is once/node/$node.json complete; done
+judge_job once "once: all ranks" <<'P'
+check(sorted(pids) == [0, 1, 2, 3], pids)
+verdict()
+P
 
 # ---- two jobs at once on the same nodes ----
 job a -- ./app 100 0 >a.out 2>a.log &
