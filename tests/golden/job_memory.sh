@@ -3,17 +3,34 @@
 #
 # Many streams with few descriptors and little memory (job.md 5): of jobs of 4,096 and 12,288 threads, with 256
 # descriptors, each thread more takes what the limit leaves to each of 64,000: 4 KiB, and its part of 64 MB. Opened streams, mappings and memory
-# do not depend on the machine; `make bench` measures the times (tests/bench/job.sh).
+# do not depend on the machine; `make bench` measures the times (tests/bench/job.sh). Most of those is for opening files: each program opens
+# the two files of a stream once, ovni-check twice, since it also runs the emulator.
 set -eu
 cd "$T"
 few=4096 many=12288
 for n in $few $many; do "$B/tests/bench/generate" job $((n * 42)) $n $n >/dev/null; done
 cat >run.py <<'E'
-import os, resource, sys
+import ctypes, os, resource, struct, sys
 B, few, many = os.environ["B"], int(sys.argv[1]), int(sys.argv[2])
 san = "__asan" in os.popen("nm %s/libovni-trace.a 2>/dev/null" % B).read()
 LIMIT = 4096 + 64 * 10**6 // 64000  # bytes for a thread
 wrong = []
+
+
+libc = ctypes.CDLL(None, use_errno=True)
+OPEN, CLOSE = 0x20, 0x18
+
+
+def opened(command, trace):
+    """How often it opens the files of a stream. Equal events that follow each other are one: so those of closing come with them."""
+    fd = libc.inotify_init1(os.O_NONBLOCK)
+    for name in "stream.json", "stream.obs":
+        assert libc.inotify_add_watch(fd, os.fsencode(trace + "/loom.n0003/proc.1000/thread.1005/" + name), OPEN | CLOSE) > 0, ctypes.get_errno()
+    memory(command, trace)
+    events = os.read(fd, 65536)
+    os.close(fd)
+    size = struct.calcsize("iIII")
+    return sum(bool(struct.unpack_from("iIII", events, at)[1] & OPEN) for at in range(0, len(events), size))
 
 
 def memory(command, trace):
@@ -38,6 +55,9 @@ for command in (["ovni-emu", "-q", "-j", "1", "-o", "out"], ["ovni-check"], ["ov
     print("%-24s %6.1f and %6.1f MiB: %5.0f bytes for a thread" % (" ".join(command[:2]), a / 2**20, b / 2**20, each))
     if not san and each > LIMIT:
         wrong.append("%s takes %.0f bytes for a thread, not %d" % (" ".join(command), each, LIMIT))
+    opens, most = opened(command, str(few)), 4 if command[0] == "ovni-check" else 2
+    if opens != most:
+        wrong.append("%s opens the files of a stream %d times, not %d" % (" ".join(command), opens, most))
 print(*wrong, sep="\n")
 sys.exit(len(wrong) > 0)
 E

@@ -54,6 +54,18 @@ void diagnostics_add(struct diagnostics *d, enum severity severity, const char *
 	keep(d, severity, text);
 }
 
+void diagnostics_move(struct diagnostics *d, struct diagnostics *from, enum severity highest)
+{
+	for (size_t i = 0; i < from->n; i++) {
+		enum severity severity = from->list[i].severity;
+
+		keep(d, severity < highest ? highest : severity, from->list[i].text);
+		from->list[i].text = NULL;
+	}
+	d->nomem |= from->nomem;
+	diagnostics_free(from);
+}
+
 void diagnostics_free(struct diagnostics *d)
 {
 	for (size_t i = 0; i < d->n; i++)

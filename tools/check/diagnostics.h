@@ -32,6 +32,8 @@ struct diagnostics {
 
 void diagnostics_add(struct diagnostics *d, enum severity severity, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/* Moves those of `from` to the end of `d`, with at most the severity `highest`; frees `from`. */
+void diagnostics_move(struct diagnostics *d, struct diagnostics *from, enum severity highest);
 void diagnostics_free(struct diagnostics *d);
 
 /* From here to diagnostics_release() errors and warnings of the log become diagnostics of at most

@@ -134,14 +134,7 @@ static void judge(struct check *c)
 	if (!c->clean)
 		c->accepted = emulate(c->options, false, &c->diagnostics);
 	highest = c->options->strict ? SEVERITY_ERROR : fault_severity(c);
-	for (size_t i = 0; i < lint.n; i++) {
-		enum severity severity = lint.list[i].severity;
-
-		diagnostics_add(&c->diagnostics, severity < highest ? highest : severity, "%s",
-				lint.list[i].text);
-	}
-	c->diagnostics.nomem |= lint.nomem;
-	diagnostics_free(&lint);
+	diagnostics_move(&c->diagnostics, &lint, highest);
 }
 
 static int on_span(void *arg, const struct intervals *intervals, uint32_t stream, int32_t cpu,
@@ -195,11 +188,8 @@ static void report_cpu_times(struct check *c)
 static int walk(struct check *c, struct source *source, struct intervals *intervals)
 {
 	const struct interval_listener listener = {.span = on_span, .event = on_event};
-	int err = source_open(source, c->options->path);
+	int err = stats_check_begin(&c->stats, source);
 
-	if (err)
-		return err;
-	err = stats_check_begin(&c->stats, source);
 	if (err)
 		return err;
 	err = intervals_walk(intervals, source, &listener, c);
@@ -210,14 +200,13 @@ static int walk(struct check *c, struct source *source, struct intervals *interv
 
 /* Compares times with the window and with stats.json; impossible for a trace whose streams cannot
  * be walked. Returns 0 or -ENOMEM. */
-static int check_times(struct check *c)
+static int check_times(struct check *c, struct source *source)
 {
-	struct source source = {0};
 	struct intervals intervals = {0};
 	int err;
 
 	diagnostics_capture(&c->diagnostics, fault_severity(c));
-	err = walk(c, &source, &intervals);
+	err = walk(c, source, &intervals);
 	diagnostics_release();
 	if (err)
 		goto out;
@@ -226,7 +215,6 @@ static int check_times(struct check *c)
 		&c->stats, &c->survey, c->options->strict ? SEVERITY_ERROR : SEVERITY_WARNING);
 out:
 	intervals_fini(&intervals);
-	source_close(&source);
 	return err == -ENOMEM ? err : 0;
 }
 
@@ -349,41 +337,44 @@ static void report_stats(struct check *c)
 /* Checks the streams one by one, then the times. */
 static int check_streams(struct check *c)
 {
-	struct trace trace = {.fd = -1};
+	struct source source;
+	struct diagnostics opening = {0};
 	bool accepted = c->accepted && (c->clean || !c->options->strict);
+	const struct trace *trace = &source.trace;
 	const char *stats;
-	int err;
+	int err, opened;
 
-	diagnostics_capture(&c->diagnostics, SEVERITY_ERROR);
-	err = trace_open(&trace, c->options->path);
+	/* the messages about single streams stand behind those of the survey */
+	diagnostics_capture(&opening, SEVERITY_ERROR);
+	opened = source_open(&source, c->options->path);
 	diagnostics_release();
-	if (err) { /* reported */
-		err = accepted ? err : 0;
+	if (opened && (trace->fd < 0 || !trace->nstreams)) {
+		err = accepted && trace->fd < 0 ? opened : 0;
+		diagnostics_move(&c->diagnostics, &opening, SEVERITY_ERROR);
+		c->accepted &= trace->fd < 0;
 		goto out;
 	}
-	if (!trace.nstreams) {
-		diagnostics_add(&c->diagnostics, SEVERITY_ERROR, TRACE_NO_STREAMS,
-				c->options->path);
-		c->accepted = false;
-		goto out;
-	}
-	err = survey_run(&c->survey, &trace, &c->diagnostics, fault_severity(c));
+	err = survey_run(&c->survey, &source, &c->diagnostics, fault_severity(c));
 	report_survey(c);
 	if (err)
 		goto out;
-	stats = stats_find(trace.fd);
+	stats = stats_find(trace->fd);
 	if (stats)
-		err = stats_check_load(&c->stats, trace.fd, stats);
+		err = stats_check_load(&c->stats, trace->fd, stats);
 	if (err)
 		goto out;
 	report_stats(c);
 	/* a damaged one is a fault that the emulator has reported */
 	diagnostics_capture(&c->diagnostics, accepted ? SEVERITY_ERROR : SEVERITY_NOTE);
-	err = stack_table_load(&c->stacks, trace.fd, c->options->path);
+	err = stack_table_load(&c->stacks, trace->fd, c->options->path);
 	diagnostics_release();
 	if (err == -ENOMEM)
 		goto out;
-	err = check_times(c);
+	diagnostics_move(&c->diagnostics, &opening, fault_severity(c));
+	if (opened)
+		err = opened == -ENOMEM ? opened : 0;
+	else
+		err = check_times(c, &source);
 	if (!err && c->stacks_unknown)
 		diagnostics_add(&c->diagnostics, SEVERITY_WARNING,
 				"%llu %s a stack that is not known: the file " STACK_FILE
@@ -392,7 +383,8 @@ static int check_streams(struct check *c)
 				plural(c->stacks_unknown, "sleep or wait for a CPU has",
 				       "sleeps or waits for a CPU have"));
 out:
-	trace_close(&trace);
+	diagnostics_free(&opening);
+	source_close(&source);
 	return err;
 }
 
@@ -438,10 +430,12 @@ static int check(const struct options *options)
 
 	if (stats_is_file_name(options->path)) {
 		err = check_summary(&c);
-	} else if (!options->json && !is_trace(options->path)) {
-		return STATUS_FAILED; /* no verdict: there is nothing to judge */
 	} else {
 		judge(&c);
+		if (!options->json && !c.accepted && !is_trace(options->path)) {
+			err = 0; /* no verdict: there is nothing to judge */
+			goto out;
+		}
 		err = check_streams(&c);
 	}
 	if (!err && (c.diagnostics.nomem || log_lacks_memory()))

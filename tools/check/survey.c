@@ -176,9 +176,10 @@ static void compare_events(struct survey *s, int dirfd, const struct json *meta,
 				shown_path(path));
 }
 
-static int survey_stream(struct survey *s, const struct trace *trace, size_t i,
+static int survey_stream(struct survey *s, const struct source *source, size_t i,
 			 struct diagnostics *d, enum severity severity)
 {
+	const struct trace *trace = &source->trace;
 	const char *path = trace->streams[i], *part;
 	struct stream stream = {0};
 	struct stream_faults faults;
@@ -188,7 +189,12 @@ static int survey_stream(struct survey *s, const struct trace *trace, size_t i,
 
 	diagnostics_capture(d, severity);
 	meta = trace_metadata(trace, i);
-	err = meta ? stream_open(&stream, trace->fd, path) : -EINVAL;
+	if (!meta)
+		err = -EINVAL;
+	else if (source->streams[i].path)
+		err = stream_share(&stream, &source->streams[i]);
+	else
+		err = stream_open(&stream, trace->fd, path);
 	diagnostics_release();
 	part = json_string(json_get(meta, "ovni.part"));
 	thread = !part || !strcmp(part, "thread");
@@ -218,13 +224,13 @@ out:
 	return err;
 }
 
-int survey_run(struct survey *s, const struct trace *trace, struct diagnostics *d,
+int survey_run(struct survey *s, const struct source *source, struct diagnostics *d,
 	       enum severity severity)
 {
 	memset(s, 0, sizeof(*s));
-	s->streams = trace->nstreams;
-	for (size_t i = 0; i < trace->nstreams; i++) {
-		int err = survey_stream(s, trace, i, d, severity);
+	s->streams = source->trace.nstreams;
+	for (size_t i = 0; i < source->trace.nstreams; i++) {
+		int err = survey_stream(s, source, i, d, severity);
 
 		if (err)
 			return err;

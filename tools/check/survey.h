@@ -21,8 +21,9 @@ struct survey {
 	struct whole whole;
 };
 
-/* Examines all streams. Faults become diagnostics of the given severity. Returns 0 or -ENOMEM. */
-int survey_run(struct survey *survey, const struct trace *trace, struct diagnostics *diagnostics,
+/* Examines all streams, also of a source that could not be opened to its end. Faults become
+ * diagnostics of the given severity. Returns 0 or -ENOMEM. */
+int survey_run(struct survey *survey, const struct source *source, struct diagnostics *diagnostics,
 	       enum severity severity) __attribute__((warn_unused_result));
 
 #endif

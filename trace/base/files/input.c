@@ -2,6 +2,7 @@
 #include "trace/base/files/input.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,16 +34,36 @@ static int check(int fd, uint64_t most, struct stat *st)
 	return (uint64_t)st->st_size > most ? -EFBIG : 0;
 }
 
-int input_open(int dirfd, const char *path, uint64_t most, uint64_t *size)
+/* Whether the path leads to a regular file. It may lead there through links, which the open after
+ * it refuses. Cheaper than look(): a trace may have 100,000 files. */
+static bool seems_regular(int dirfd, const char *path)
 {
+	int flags = dirfd == AT_FDCWD ? 0 : AT_SYMLINK_NOFOLLOW;
 	struct stat st;
-	/* the look that opens nothing comes first */
+
+	return !fstatat(dirfd == INPUT_BESIDE ? AT_FDCWD : dirfd, path, &st, flags) &&
+	       S_ISREG(st.st_mode);
+}
+
+/* Returns 0, or the reason not to open the path. Opens nothing. */
+static int look(int dirfd, const char *path, uint64_t most)
+{
 	int fd = open_with(dirfd, path, O_PATH), err;
+	struct stat st;
 
 	if (fd < 0)
 		return fd;
 	err = check(fd, most, &st);
 	close(fd);
+	return err;
+}
+
+int input_open(int dirfd, const char *path, uint64_t most, uint64_t *size)
+{
+	struct stat st;
+	int fd, err;
+
+	err = seems_regular(dirfd, path) ? 0 : look(dirfd, path, most);
 	if (err)
 		return err;
 	fd = open_with(dirfd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
