@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "trace/base/array.h"
+#include "trace/base/hash.h"
 #include "trace/base/log.h"
 
 static const char *const severity_names[SEVERITY_COUNT] = {"error", "warning", "note"};
@@ -15,10 +16,12 @@ static const char *const severity_names[SEVERITY_COUNT] = {"error", "warning", "
 #define COMPARED_MOST 256 /* texts that a new one is compared with */
 
 /* True if the text is among the first ones already: two readers of a file report the same. */
-static bool known(const struct diagnostics *d, enum severity severity, const char *text)
+static bool known(const struct diagnostics *d, enum severity severity, const char *text,
+		  uint64_t hash)
 {
 	for (size_t i = 0; i < d->n && i < COMPARED_MOST; i++)
-		if (d->list[i].severity <= severity && !strcmp(d->list[i].text, text))
+		if (d->list[i].hash == hash && d->list[i].severity <= severity &&
+		    !strcmp(d->list[i].text, text))
 			return true;
 	return false;
 }
@@ -26,9 +29,10 @@ static bool known(const struct diagnostics *d, enum severity severity, const cha
 /* Takes the ownership of `text`; NULL is a text without memory. */
 static void keep(struct diagnostics *d, enum severity severity, char *text)
 {
+	uint64_t hash = text ? hash_key_of(text, strlen(text)).a : 0;
 	struct diagnostic *added;
 
-	if (text && known(d, severity, text)) {
+	if (text && known(d, severity, text, hash)) {
 		free(text);
 		return;
 	}
@@ -38,7 +42,7 @@ static void keep(struct diagnostics *d, enum severity severity, char *text)
 		free(text);
 		return;
 	}
-	*added = (struct diagnostic){severity, text};
+	*added = (struct diagnostic){severity, text, hash};
 	d->counts[severity]++;
 }
 

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "tools/lib/printer.h"
 
@@ -20,6 +21,7 @@ enum severity { SEVERITY_ERROR, SEVERITY_WARNING, SEVERITY_NOTE, SEVERITY_COUNT 
 struct diagnostic {
 	enum severity severity;
 	char *text;
+	uint64_t hash; /* of the text */
 };
 
 struct diagnostics {

@@ -289,9 +289,12 @@ int stats_check_load(struct stats_check *c, int dirfd, const char *name)
 static int check_session(struct stats_check *c, const struct source *source)
 {
 	for (size_t i = 0; i < source->trace.nstreams && !c->has_session; i++) {
-		struct json *meta = trace_metadata(&source->trace, i);
 		const struct json *session, *kinds;
+		struct json *meta;
 
+		if (!source->owners[i].has_host)
+			continue;
+		meta = trace_metadata(&source->trace, i);
 		if (!meta)
 			return -EINVAL;
 		session = json_get(meta, "bpf.session");

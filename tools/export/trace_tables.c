@@ -818,7 +818,7 @@ static int put_meta(struct tables *t, const struct intervals *walk)
 	uint64_t lost = whole->lost + whole->records;
 	char reasons[WHOLE_TEXT];
 	struct wall_clock wall;
-	int err = wall_clock_read(&wall, &request->source->trace);
+	int err = wall_clock_read(&wall, &request->source->trace, request->source->owners);
 	const struct {
 		const char *key;
 		int64_t number;

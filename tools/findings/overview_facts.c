@@ -13,14 +13,15 @@ int overview_facts(struct overview *o)
 	const struct source *source = o->source;
 
 	for (uint32_t i = 0; i < source->trace.nstreams; i++) {
-		struct json *meta = trace_metadata(&source->trace, i);
-		uint64_t repairs;
+		struct json *meta;
 
+		o->repairs += source->owners[i].repairs;
+		if (o->session || !source->owners[i].has_host)
+			continue;
+		meta = trace_metadata(&source->trace, i);
 		if (!meta)
 			return -EINVAL;
-		if (json_u64(json_get(meta, "bpf.repairs"), &repairs))
-			o->repairs += repairs;
-		if (!o->session && json_is_object(json_get(meta, "bpf.session"))) {
+		if (json_is_object(json_get(meta, "bpf.session"))) {
 			o->session = meta;
 			o->session_stream = i;
 		} else {

@@ -91,7 +91,7 @@ wrong:
 static int find_daytime(const struct moment *moment, const struct trace *trace, int64_t *clock)
 {
 	struct wall_clock wall = {0};
-	int err = trace ? wall_clock_read(&wall, trace) : 0;
+	int err = trace ? wall_clock_read(&wall, trace, NULL) : 0;
 
 	if (err)
 		return err;
@@ -273,6 +273,11 @@ static void choose_ranks(struct filter *f, const struct source *source)
 	}
 }
 
+bool filter_has_threads(const struct filter *f)
+{
+	return f->nlooms || f->ncomms || f->ntids || f->npids || f->ranks;
+}
+
 int filter_choose(struct filter *f, const struct source *source)
 {
 	size_t n = source->trace.nstreams;
@@ -316,8 +321,7 @@ int filter_start(struct filter *f, const struct source *source, bool *active)
 		log_error("%s: --from is later than --to", source->trace.path);
 		return -EINVAL;
 	}
-	*active = f->npatterns || f->nlooms || f->ncomms || f->ntids || f->npids || f->ranks ||
-		  f->from.given || f->to.given;
+	*active = f->npatterns || filter_has_threads(f) || f->from.given || f->to.given;
 	return 0;
 }
 

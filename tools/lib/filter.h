@@ -49,6 +49,9 @@ int filter_add_pid(const struct cli_option *option, const char *text, void *to);
 int filter_add_loom(const struct cli_option *option, const char *text, void *to);
 int filter_add_comm(const struct cli_option *option, const char *text, void *to);
 
+/* Whether it selects threads by an option; else all of them. */
+bool filter_has_threads(const struct filter *filter);
+
 /* Selects the streams of a source that has its owners. Returns 0, or -ENOMEM after one message. */
 int filter_choose(struct filter *filter, const struct source *source)
 	__attribute__((warn_unused_result));

@@ -44,12 +44,15 @@ void wall_clock_add(struct wall_clock *wall, const struct json *meta)
 	wall->end_ns = wall->ns;
 }
 
-int wall_clock_read(struct wall_clock *wall, const struct trace *trace)
+int wall_clock_read(struct wall_clock *wall, const struct trace *trace, const struct owner *owners)
 {
 	*wall = (struct wall_clock){0};
 	for (size_t i = 0; i < trace->nstreams && !wall->known; i++) {
-		struct json *meta = trace_metadata(trace, i);
+		struct json *meta;
 
+		if (owners && !owners[i].has_host)
+			continue;
+		meta = trace_metadata(trace, i);
 		if (!meta)
 			return -EINVAL;
 		wall_clock_add(wall, meta);

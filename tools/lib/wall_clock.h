@@ -30,9 +30,10 @@ struct wall_clock {
 /* Adds bpf.session.realtime of the metadata of one stream. */
 void wall_clock_add(struct wall_clock *wall, const struct json *meta);
 
-/* Reads the time of day from the metadata of a trace. Returns 0 (`known` is false in a trace
- * without it), or -errno after one message. */
-int wall_clock_read(struct wall_clock *wall, const struct trace *trace)
+/* Reads the time of day from the metadata of a trace. `owners`: of its streams, so that only those
+ * with a session are read; NULL: not known. Returns 0 (`known` is false in a trace without it), or
+ * -errno after one message. */
+int wall_clock_read(struct wall_clock *wall, const struct trace *trace, const struct owner *owners)
 	__attribute__((warn_unused_result));
 
 /* Writes the time of day of a clock, "2026-11-22 03:12:05.250000 +0100", into `text`. */

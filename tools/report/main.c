@@ -533,7 +533,8 @@ static int run(struct report *report, const struct options *options, struct sour
 	err = refuse_statistics(report->kind, options->path);
 	if (err)
 		return err;
-	err = source_open_part(source, options->path, choose_looms, report);
+	err = source_open_part(source, options->path,
+			       filter_has_threads(report->filter) ? choose_looms : NULL, report);
 	if (!err)
 		err = source_correct_clocks(source);
 	if (err)

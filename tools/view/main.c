@@ -260,7 +260,7 @@ static void put_uses(struct json *root)
 static int put_wall_clock(const struct described *d, struct json *root)
 {
 	struct wall_clock wall;
-	int err = wall_clock_read(&wall, &d->source->trace);
+	int err = wall_clock_read(&wall, &d->source->trace, d->source->owners);
 
 	if (err || !wall.known)
 		return err;

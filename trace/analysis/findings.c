@@ -195,26 +195,29 @@ static void take_session(struct findings_state *s, const struct json *session)
 	s->ended = json_is_object(json_key(session, "command")) && why && !strcmp(why, "target");
 }
 
+static void take_owner(struct findings *f, uint32_t stream)
+{
+	struct process_use *process = &f->processes[f->threads[stream].process];
+	const struct owner *owner = &f->source->owners[stream];
+
+	f->state->owners |= owner->locks;
+	f->threads[stream].kernel = owner->kernel_thread;
+	if (owner->parent)
+		process->parent = owner->parent;
+	if (process->rank < 0)
+		process->rank = owner->known_rank;
+	if (process->nranks < 0)
+		process->nranks = owner->nranks;
+}
+
 static int take_metadata(struct findings *f, uint32_t stream, const struct json *meta)
 {
 	struct process_use *process = &f->processes[f->threads[stream].process];
-	const struct json *rank = json_get(meta, "bpf.rank"),
-			  *nranks = json_get(meta, "bpf.nranks");
 	const struct json *cpu = json_first(json_get(meta, "bpf.session.cpus"));
 
 	take_session(f->state, json_get(meta, "bpf.session"));
-	f->state->owners |= f->source->owners[stream].locks;
-	f->threads[stream].kernel = json_bool(json_get(meta, "bpf.kernel_thread"));
 	if (process->recorder && json_get(meta, "bpf.command"))
 		process->words = words_key(json_get(meta, "bpf.command"));
-	if (json_is_number(json_get(meta, "bpf.parent")))
-		process->parent = json_int(json_get(meta, "bpf.parent"));
-	if (process->rank < 0 && json_is_number(rank))
-		process->rank = json_int(rank);
-	if (!json_is_number(nranks))
-		nranks = json_get(meta, "ovni.nranks");
-	if (process->nranks < 0 && json_is_number(nranks))
-		process->nranks = json_int(nranks);
 	for (; cpu; cpu = json_next(cpu)) {
 		struct cpu_steal *steal;
 		uint64_t ns;
@@ -627,9 +630,15 @@ static void find_targets(struct findings *f)
 static int read_metadata(struct findings *f)
 {
 	for (uint32_t i = 0; i < f->source->trace.nstreams; i++) {
-		struct json *meta = trace_metadata(&f->source->trace, i);
+		const struct owner *owner = &f->source->owners[i];
+		struct json *meta;
 		int err;
 
+		take_owner(f, i);
+		if (!owner->has_host && !owner->has_marks &&
+		    !f->processes[f->threads[i].process].recorder)
+			continue;
+		meta = trace_metadata(&f->source->trace, i);
 		if (!meta)
 			return -EINVAL;
 		err = take_metadata(f, i, meta);

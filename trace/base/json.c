@@ -45,8 +45,12 @@ static cJSON *descend(const cJSON *node, const char **dotted)
 	cJSON *child = cJSON_IsObject(node) ? node->child : NULL;
 
 	*dotted = *dot ? dot + 1 : NULL;
-	while (child && (strncmp(child->string, key, len) || child->string[len]))
-		child = child->next;
+	for (; child; child = child->next) {
+		if (len && *child->string != *key) /* most of them */
+			continue;
+		if (!strncmp(child->string, key, len) && !child->string[len])
+			break;
+	}
 	return child;
 }
 

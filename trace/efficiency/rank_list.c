@@ -121,23 +121,22 @@ static void read_session(struct rank_times *t, const struct json *session)
 static int read_metadata(struct rank_times *t)
 {
 	for (uint32_t i = 0; i < t->source->trace.nstreams; i++) {
-		struct json *meta = trace_metadata(&t->source->trace, i);
-		const struct json *nranks = json_get(meta, "bpf.nranks");
+		const struct owner *owner = &t->source->owners[i];
 		uint32_t unit = t->unit_of[i];
-		uint64_t repairs;
+		struct json *meta;
 
+		if (unit != NO_UNIT && owner->nranks >= 0)
+			t->ranks[t->list[unit].rank].nranks = owner->nranks;
+		t->parents[i] = owner->parent;
+		t->kernel[i] = owner->kernel_thread;
+		t->declared_mpi |= owner->requires_mpi;
+		t->repairs |= !owner->recorded || owner->repairs;
+		if (!owner->has_host && !owner->has_marks)
+			continue;
+		meta = trace_metadata(&t->source->trace, i);
 		if (!meta)
 			return -EINVAL;
-		if (!json_is_number(nranks))
-			nranks = json_get(meta, "ovni.nranks");
-		if (unit != NO_UNIT && json_is_number(nranks))
-			t->ranks[t->list[unit].rank].nranks = json_int(nranks);
-		t->parents[i] = json_int(json_get(meta, "bpf.parent"));
-		t->kernel[i] = json_bool(json_get(meta, "bpf.kernel_thread"));
 		t->communicators |= mpi_calls_declare_communicators(meta);
-		t->declared_mpi |= json_get(meta, "ovni.require.mpi") != NULL;
-		t->repairs |= !t->source->owners[i].recorded ||
-			      (json_u64(json_get(meta, "bpf.repairs"), &repairs) && repairs);
 		read_session(t, json_get(meta, "bpf.session"));
 		json_free(meta);
 	}

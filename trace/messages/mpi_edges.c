@@ -87,8 +87,6 @@ static int number_ranks(struct mpi_edges_own *own)
 
 	for (uint32_t i = 0; !err && i < source->trace.nstreams; i++) {
 		const struct owner *owner = &source->owners[i];
-		struct json *meta;
-		const struct json *nranks;
 		uint32_t *at;
 
 		own->rank_of[i] = NONE;
@@ -105,12 +103,7 @@ static int number_ranks(struct mpi_edges_own *own)
 			*at = (uint32_t)own->nranks++;
 		own->rank_of[i] = *at;
 		most = owner->known_rank > most ? owner->known_rank : most;
-		meta = trace_metadata(&source->trace, i);
-		nranks = json_get(meta, "bpf.nranks");
-		nranks = json_is_number(nranks) ? nranks : json_get(meta, "ovni.nranks");
-		if (json_is_number(nranks) && json_int(nranks) > expected)
-			expected = json_int(nranks);
-		json_free(meta);
+		expected = owner->nranks > expected ? owner->nranks : expected;
 	}
 	hash_free(&known);
 	if (err)

@@ -486,6 +486,7 @@ static int read_priorities(struct owner *owner, const struct json *mark)
 int owner_init(struct owner *owner, const struct json *meta)
 {
 	const struct json *rank = json_get(meta, "ovni.rank");
+	const struct json *nranks = json_get(meta, "bpf.nranks");
 	const char *part = json_string(json_get(meta, "ovni.part"));
 	const char *loom = json_string(json_get(meta, "ovni.loom"));
 	const char *machine = json_string(json_get(meta, "bpf.session.machine"));
@@ -498,6 +499,13 @@ int owner_init(struct owner *owner, const struct json *meta)
 	if (!json_is_number(rank))
 		rank = json_get(meta, "bpf.rank");
 	owner->known_rank = json_is_number(rank) ? json_int(rank) : -1;
+	if (!json_is_number(nranks))
+		nranks = json_get(meta, "ovni.nranks");
+	owner->nranks = json_is_number(nranks) ? json_int(nranks) : -1;
+	owner->parent = json_int(json_get(meta, "bpf.parent"));
+	(void)json_u64(json_get(meta, "bpf.repairs"), &owner->repairs);
+	owner->kernel_thread = json_bool(json_get(meta, "bpf.kernel_thread"));
+	owner->requires_mpi = json_get(meta, "ovni.require.mpi") != NULL;
 	owner->thread = part && !strcmp(part, "thread");
 	owner->recorded = json_get(meta, "bpf.events") != NULL;
 	owner->counters = json_bool(json_get(meta, "bpf.counters"));

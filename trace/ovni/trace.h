@@ -109,11 +109,16 @@ struct owner {
 	int32_t priority_type; /* of their marks */
 	int64_t pid, tid, app_id, rank;
 	int64_t known_rank; /* rank, or bpf.rank, where not all processes of the loom have one */
+	int64_t nranks;	    /* bpf.nranks, or ovni.nranks; -1: missing */
+	int64_t parent;	    /* bpf.parent: pid */
+	uint64_t repairs;   /* bpf.repairs */
 	bool thread;	    /* ovni.part is "thread" */
 	bool finished;	    /* ovni.finished is 1 */
 	bool irq;	    /* bpf.session.irq: the time of interrupts is recorded */
 	bool locks;	    /* bpf.session.locks, or bpf.locks: owners of locks are recorded */
 	bool recorded;	    /* by ovni-bpf: it has bpf.events */
+	bool kernel_thread; /* bpf.kernel_thread */
+	bool requires_mpi;  /* ovni.require.mpi */
 	bool counters;	    /* bpf.counters: a VWC has the values of a run (--counters) */
 	/* Its metadata have: ovni.loom_cpus or bpf.session; ovni.mark; bpf.names. Of a large job
 	 * most have none, and need not be read again for them. */

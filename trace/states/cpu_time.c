@@ -430,7 +430,7 @@ static int add_streams(struct cpu_times *times, const struct source *source)
 		struct json *meta;
 		int err;
 
-		if (source->owners[i].accelerator)
+		if (source->owners[i].accelerator || !source->owners[i].has_host)
 			continue;
 		meta = trace_metadata(&source->trace, i);
 		if (!meta)
