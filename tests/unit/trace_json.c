@@ -288,6 +288,46 @@ static void numbers_of_64_bits_are_read_exactly_or_not_at_all(void **state)
 	}
 }
 
+static char *document(const int *packed)
+{
+	struct json *doc = json_new_object(), *list = json_put_array(doc, "a.list");
+	char *text;
+
+	for (int i = 0; i < 9; i++) {
+		struct json *node = json_put_object(list, NULL);
+
+		json_put_int(node, "i", i);
+		json_put_string(json_put_array(node, "words"), NULL, "\n x");
+		if (i == *packed) {
+			json_pack(list, 2);
+			packed++;
+		}
+	}
+	json_put_int(doc, "last", 1);
+	text = json_text(doc);
+	json_free(doc);
+	assert_non_null(text);
+	return text;
+}
+
+static void a_list_has_the_same_text_when_it_is_packed(void **state)
+{
+	static const int never[] = {-1}, once[] = {8, -1}, often[] = {0, 1, 4, -1};
+	char *want = document(never), *one = document(once), *many = document(often);
+	struct json *doc = json_new_object(), *list = json_put_array(doc, "empty");
+
+	(void)state;
+	assert_string_equal(one, want);
+	assert_string_equal(many, want);
+	json_pack(NULL, 0);
+	json_pack(list, 1);
+	assert_int_equal(json_count(list), 0);
+	json_free(doc);
+	free(want);
+	free(one);
+	free(many);
+}
+
 static void documents_are_indented_by_four_blanks(void **state)
 {
 	static const char want[] =
@@ -421,6 +461,7 @@ int main(void)
 		cmocka_unit_test(every_value_knows_its_line),
 		cmocka_unit_test(nothing_has_no_type_and_no_value),
 		cmocka_unit_test(numbers_of_64_bits_are_read_exactly_or_not_at_all),
+		cmocka_unit_test(a_list_has_the_same_text_when_it_is_packed),
 		cmocka_unit_test(documents_are_indented_by_four_blanks),
 		cmocka_unit_test(only_regular_files_are_read_and_whole),
 		cmocka_unit_test(many_keys_cost_no_square_of_their_number),

@@ -93,6 +93,8 @@ int findings_walk_end(struct findings_walk *w, struct cpu_times *spans)
 	const char *path = w->source.trace.path;
 
 	end(w, spans);
+	streams_free(w->source.streams, w->source.trace.nstreams);
+	w->source.streams = NULL;
 	if (w->err == -ENOMEM)
 		return log_no_memory("for the findings of %s", path);
 	if (w->err)

@@ -180,6 +180,8 @@ static void put_threads(const struct described *d, struct json *root)
 			json_put_i64(thread, "rank", owner->known_rank);
 		if (!d->collect->filter->streams[i])
 			json_put_bool(thread, "omitted", true);
+		if (i % JSON_PACK_EACH == JSON_PACK_EACH - 1)
+			json_pack(list, 1);
 	}
 	list = json_put_array(root, "others");
 	for (size_t i = 0; i < actors->nothers; i++) {
@@ -195,6 +197,8 @@ static void put_threads(const struct described *d, struct json *root)
 
 		json_put_int(cpu, "loom", actors->cpus[i].loom);
 		json_put_int(cpu, "cpu", actors->cpus[i].cpu);
+		if (i % JSON_PACK_EACH == JSON_PACK_EACH - 1)
+			json_pack(list, 1);
 	}
 }
 
@@ -421,11 +425,6 @@ static int describe(struct described *d, struct page_file *page)
 	int64_t last = c->last == INT64_MAX ? end : clock_distance(c->origin, c->last);
 	int err;
 
-	d->overview.damaged = d->damaged;
-	err = overview_facts(&d->overview);
-
-	if (err)
-		goto out;
 	json_put_int(root, "version", 1);
 	put_name(root, "name", name);
 	json_put_i64(root, "origin", c->origin);
@@ -460,6 +459,8 @@ static int describe(struct described *d, struct page_file *page)
 	text = json_text(root);
 	if (!text)
 		goto lack;
+	json_free(root);
+	root = NULL;
 	err = page_file_add(page, "trace", text, strlen(text));
 	goto out;
 lack:
@@ -517,6 +518,12 @@ static int make_page(struct options *options, struct source *source, int *status
 		if (err)
 			goto out;
 	}
+	described.overview.damaged = described.damaged;
+	err = overview_facts(&described.overview);
+	if (err)
+		goto out;
+	streams_free(source->streams, source->trace.nstreams); /* all walks are over */
+	source->streams = NULL;
 	err = describe(&described, &page);
 	if (err)
 		goto out;

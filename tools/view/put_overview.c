@@ -95,8 +95,11 @@ int put_overview(struct json *root, const struct overview *o, struct actors *act
 	json_put_int(node, "findings", (int64_t)f->n);
 	json_put_bool(node, "idle_unknown", o->idle_unknown);
 	list = json_put_array(node, "cpus");
-	for (size_t i = 0; i < f->cpus.ncpus; i++)
+	for (size_t i = 0; i < f->cpus.ncpus; i++) {
 		put_cpu(list, o, &f->cpus.cpus[i]);
+		if (i % JSON_PACK_EACH == JSON_PACK_EACH - 1)
+			json_pack(list, 2);
+	}
 	err = put_threads(json_put_array(node, "threads"), o);
 	list = json_put_array(root, "findings");
 	for (size_t i = 0; i < f->n && i < FINDINGS_SHOWN && err == 0; i++)

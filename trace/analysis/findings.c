@@ -729,6 +729,7 @@ int findings_read(struct findings *f, const struct source *source, int64_t first
 
 	if (err)
 		goto out;
+	trace_drop_metadata(&source->trace); /* 24 MB of a large job */
 	walked = intervals_walk(&intervals, source, &findings_listener, f);
 	err = walked;
 	if (!intervals.threads || walked == -ENOMEM)

@@ -360,6 +360,22 @@ static void write_number(FILE *out, double number)
 	fputs(text, out);
 }
 
+static void write_node(FILE *out, const cJSON *node, int depth);
+
+static void write_children(FILE *out, const cJSON *child, bool object, int depth)
+{
+	for (; child; child = child->next) {
+		fprintf(out, "\n%*s", 4 * depth, "");
+		if (object) {
+			write_string(out, child->string);
+			fputs(": ", out);
+		}
+		write_node(out, child, depth);
+		if (child->next)
+			fputc(',', out);
+	}
+}
+
 static void write_node(FILE *out, const cJSON *node, int depth)
 {
 	bool object = cJSON_IsObject(node);
@@ -371,22 +387,13 @@ static void write_node(FILE *out, const cJSON *node, int depth)
 	} else if (cJSON_IsBool(node)) {
 		fputs(cJSON_IsTrue(node) ? "true" : "false", out);
 	} else if ((object || cJSON_IsArray(node)) && node->child) {
-		const cJSON *child;
-
 		fputc(object ? '{' : '[', out);
-		for (child = node->child; child; child = child->next) {
-			fprintf(out, "\n%*s", 4 * (depth + 1), "");
-			if (object) {
-				write_string(out, child->string);
-				fputs(": ", out);
-			}
-			write_node(out, child, depth + 1);
-			if (child->next)
-				fputc(',', out);
-		}
+		write_children(out, node->child, object, depth + 1);
 		fprintf(out, "\n%*s%c", 4 * depth, "", object ? '}' : ']');
 	} else if (object || cJSON_IsArray(node)) {
 		fputs(object ? "{}" : "[]", out);
+	} else if (cJSON_IsRaw(node)) { /* json_pack() */
+		fputs(node->valuestring, out);
 	} else {
 		fputs("null", out);
 	}
@@ -409,6 +416,34 @@ char *json_text(const struct json *node)
 	write_node(stream.out, json_tree(node), 0);
 	fputc('\n', stream.out);
 	return text_stream_close(&stream);
+}
+
+void json_pack(struct json *list, int depth)
+{
+	cJSON *array = json_tree(list), *first = array ? array->child : NULL, *next, *packed = NULL;
+	struct text_stream stream;
+	char *text;
+
+	while (cJSON_IsRaw(first))
+		first = first->next;
+	for (next = first; next && is_complete(next); next = next->next)
+		;
+	if (!first)
+		return;
+	if (!next && text_stream_open(&stream)) {
+		write_children(stream.out, first, false, depth + 1);
+		text = text_stream_close(&stream);
+		packed = text ? cJSON_CreateRaw(text + strspn(text, "\n ")) : NULL;
+		free(text);
+	}
+	for (; first; first = next) {
+		next = first->next;
+		cJSON_Delete(cJSON_DetachItemViaPointer(array, first));
+	}
+	if (packed)
+		cJSON_AddItemToArray(array, packed);
+	else
+		array->type |= INCOMPLETE;
 }
 
 /* ---- parsing: characters ---- */

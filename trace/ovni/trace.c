@@ -207,8 +207,7 @@ void trace_close(struct trace *trace)
 {
 	struct list streams = {.paths = trace->streams, .n = trace->nstreams};
 
-	for (size_t i = 0; trace->texts && i < trace->nstreams; i++)
-		free(trace->texts[i].text);
+	trace_drop_metadata(trace);
 	free(trace->texts);
 	free(trace->fixes);
 	list_free(&streams);
@@ -391,6 +390,14 @@ out:
 struct json *trace_metadata(const struct trace *trace, size_t i)
 {
 	return load_metadata(trace, i, NULL);
+}
+
+void trace_drop_metadata(const struct trace *trace)
+{
+	for (size_t i = 0; trace->texts && i < trace->nstreams; i++) {
+		free(trace->texts[i].text);
+		trace->texts[i] = (struct trace_text){NULL, 0};
+	}
 }
 
 /* ---- open streams and their owners ---- */

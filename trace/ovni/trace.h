@@ -53,6 +53,10 @@ bool trace_is_removed(const char *name);
  */
 struct json *trace_metadata(const struct trace *trace, size_t i);
 
+/* Frees the text that source_open() keeps of the metadata, when a program has read most of them:
+ * trace_metadata() reads the files from then on. No other thread may read them meanwhile. */
+void trace_drop_metadata(const struct trace *trace);
+
 /* A clock of stream i, of its metadata for instance, corrected where the trace has fixes; clamped.
  */
 static inline int64_t trace_clock(const struct trace *trace, size_t i, int64_t clock)
