@@ -49,7 +49,8 @@ def memory(command, trace):
 
 
 for command in (["ovni-emu", "-q", "-j", "1", "-o", "out"], ["ovni-check"], ["ovni-report", "latency"], ["ovni-report", "preempt"],
-                ["ovni-report", "efficiency"], ["ovni-report", "wake"], ["ovni-report", "why"], ["ovni-info"]):
+                ["ovni-report", "efficiency"], ["ovni-report", "wake"], ["ovni-report", "why"],
+                ["ovni-report", "overview"], ["ovni-info"]):
     a, b = memory(command, str(few)), memory(command, str(many))
     each = (b - a) / (many - few)
     print("%-24s %6.1f and %6.1f MiB: %5.0f bytes for a thread" % (" ".join(command[:2]), a / 2**20, b / 2**20, each))

@@ -477,9 +477,9 @@ static void compare_times(int thread, const struct answers *answers, int first, 
 
 	for (int use = 0; use < TIME_USES; use++) {
 		if (use >= TIME_WAITING && use < TIME_ASLEEP)
-			waits += t->uses[use].ns;
-		all += t->uses[use].ns;
-		assert_true(t->uses[use].max <= t->uses[use].ns);
+			waits += thread_time_stays(t, use)->ns;
+		all += thread_time_stays(t, use)->ns;
+		assert_true(thread_time_stays(t, use)->max <= thread_time_stays(t, use)->ns);
 	}
 	for (int i = 0; i < TIME_CLASSES; i++)
 		classes += t->classes[i];
@@ -491,7 +491,7 @@ static void compare_times(int thread, const struct answers *answers, int first, 
 		life += threads[thread].lives[ns];
 	}
 	assert_int_equal(waits, want);
-	assert_int_equal(t->uses[TIME_RUNNING].ns, ran);
+	assert_int_equal(thread_time_stays(t, TIME_RUNNING)->ns, ran);
 	assert_int_equal(all, life);
 	assert_int_equal(classes, all);
 }

@@ -815,7 +815,8 @@ static void times_add_up(void **state)
 			findings.threads[0].life,
 			clock_distance(findings.threads[0].first, findings.threads[0].last));
 		for (int cause = 0; cause < WAIT_CAUSES; cause++)
-			waits += findings.times.threads[0].uses[TIME_WAITING + cause].ns;
+			waits += thread_time_stays(&findings.times.threads[0], TIME_WAITING + cause)
+					 ->ns;
 		assert_int_equal(waits, findings.threads[0].waited);
 		done();
 	}

@@ -236,16 +236,16 @@ static int take_event(void *arg, const struct intervals *intervals, uint32_t str
 
 static struct sums sums_of(const struct thread_time *t)
 {
-	struct sums sums = {{0}, (uint64_t)t->uses[TIME_LOST].ns};
+	struct sums sums = {{0}, (uint64_t)thread_time_stays(t, TIME_LOST)->ns};
 
-	sums.ns[M_RUNS] = (uint64_t)t->uses[REPORTED_RUNNING].ns;
-	sums.ns[M_READY] = (uint64_t)(t->uses[TIME_WAITING + WAIT_PREEMPTED].ns +
-				      t->uses[TIME_WAITING + WAIT_YIELDED].ns +
-				      t->uses[TIME_WAITING + WAIT_THROTTLED].ns +
-				      t->uses[TIME_WAITING + WAIT_WOKEN].ns);
+	sums.ns[M_RUNS] = (uint64_t)thread_time_stays(t, REPORTED_RUNNING)->ns;
+	sums.ns[M_READY] = (uint64_t)(thread_time_stays(t, TIME_WAITING + WAIT_PREEMPTED)->ns +
+				      thread_time_stays(t, TIME_WAITING + WAIT_YIELDED)->ns +
+				      thread_time_stays(t, TIME_WAITING + WAIT_THROTTLED)->ns +
+				      thread_time_stays(t, TIME_WAITING + WAIT_WOKEN)->ns);
 	for (int why = 0; why < OFF_CPU_COUNT; why++)
 		if (why != OFF_CPU_LOST)
-			sums.ns[M_SLEEPS] += (uint64_t)t->uses[TIME_ASLEEP + why].ns;
+			sums.ns[M_SLEEPS] += (uint64_t)thread_time_stays(t, TIME_ASLEEP + why)->ns;
 	return sums;
 }
 
@@ -285,7 +285,7 @@ static uint64_t compare_reports(const struct machine *m, const struct time_stats
 		truth.ns[M_READY] += truth.ns[M_THROTTLED];
 
 		for (int use = 0; use < TIME_USES; use++)
-			switches += times.threads[i].uses[use].count;
+			switches += thread_time_stays(&times.threads[i], use)->count;
 		unknown += got.unknown;
 		if (!life_of(&want)) /* asleep all the time: unlisted */
 			continue;

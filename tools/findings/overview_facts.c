@@ -137,7 +137,8 @@ static void place_longest(const struct findings *f, bool process, int use,
 	const struct time_stays *longest = NULL;
 
 	for (uint32_t i = 0; i < f->source->trace.nstreams; i++) {
-		const struct time_stays *stays = &f->times.threads[i].uses[use];
+		const struct time_stays *stays =
+			thread_time_stays(&f->times.threads[i], (enum time_use)use);
 		bool member =
 			process ? f->threads[i].process == f->threads[first].process : i == first;
 

@@ -236,16 +236,17 @@ static size_t collect(struct report *report, struct part *parts)
 
 	for (uint32_t i = 0; i < report->source->trace.nstreams; i++)
 		for (int use = 0; use < uses && report->filter->streams[i]; use++)
-			if (why->times.threads[i].uses[use].count)
-				parts[n++] = (struct part){.group = report->groups.of[i],
-							   .use = (enum time_use)use,
-							   .call = "",
-							   .waker = "",
-							   .place = "",
-							   .waker_place = "",
-							   .stays = why->times.threads[i].uses[use],
-							   .irq = use ? CELL_UNKNOWN
-								      : irq_of(report, i)};
+			if (thread_time_stays(&why->times.threads[i], (enum time_use)use)->count)
+				parts[n++] = (struct part){
+					.group = report->groups.of[i],
+					.use = (enum time_use)use,
+					.call = "",
+					.waker = "",
+					.place = "",
+					.waker_place = "",
+					.stays = *thread_time_stays(&why->times.threads[i],
+								    (enum time_use)use),
+					.irq = use ? CELL_UNKNOWN : irq_of(report, i)};
 	for (size_t i = 0; i < why->blocked.nrows; i++) {
 		const struct blocked_row *row = &why->blocked.rows[i];
 
@@ -294,7 +295,7 @@ static int rows(struct report *report)
 	blocked_finish(&why->blocked, report->intervals);
 	parts = calloc(report->source->trace.nstreams * TIME_ASLEEP + why->blocked.nrows + 1,
 		       sizeof(*parts));
-	if (!sums || !parts || why->blocked.no_memory || make_texts(report))
+	if (!sums || !parts || why->times.no_memory || why->blocked.no_memory || make_texts(report))
 		goto out;
 	err = 0;
 	n = join(parts, collect(report, parts));

@@ -344,10 +344,10 @@ static int take_event(struct findings *f, const struct intervals *intervals, uin
 /* The times of a thread by their use. */
 static void take_times(struct thread_use *use, const struct thread_time *times)
 {
-	use->run = times->uses[TIME_RUNNING].ns;
+	use->run = thread_time_stays(times, TIME_RUNNING)->ns;
 	use->irq = times->irq;
 	for (int cause = 0; cause < WAIT_CAUSES; cause++) {
-		const struct time_stays *stays = &times->uses[TIME_WAITING + cause];
+		const struct time_stays *stays = thread_time_stays(times, TIME_WAITING + cause);
 
 		if (cause == WAIT_THROTTLED)
 			use->throttled = stays->ns;
@@ -359,10 +359,10 @@ static void take_times(struct thread_use *use, const struct thread_time *times)
 	}
 	for (int why = 0; why < OFF_CPU_COUNT; why++)
 		if (TIME_ASLEEP + why != TIME_LOST)
-			use->sleep[why] = times->uses[TIME_ASLEEP + why].ns;
-	use->unknown = times->uses[TIME_LOST].ns;
-	use->io = times->uses[TIME_ASLEEP + OFF_CPU_IO].count;
-	use->io_most = times->uses[TIME_ASLEEP + OFF_CPU_IO].max;
+			use->sleep[why] = thread_time_stays(times, TIME_ASLEEP + why)->ns;
+	use->unknown = thread_time_stays(times, TIME_LOST)->ns;
+	use->io = thread_time_stays(times, TIME_ASLEEP + OFF_CPU_IO)->count;
+	use->io_most = thread_time_stays(times, TIME_ASLEEP + OFF_CPU_IO)->max;
 }
 
 /* Ends the times at the end of the trace, and adds them up. */
@@ -391,7 +391,7 @@ static void end_times(struct findings *f, const struct intervals *intervals)
 			continue;
 		take_times(use, &f->times.threads[i]);
 		if (f->part) /* with the run in which it begins */
-			use->runs = f->times.threads[i].uses[TIME_RUNNING].count;
+			use->runs = thread_time_stays(&f->times.threads[i], TIME_RUNNING)->count;
 		process->run = clock_sum(process->run, use->run);
 		process->idle_run = clock_sum(process->idle_run, use->idle_run);
 		process->throttled = clock_sum(process->throttled, use->throttled);
@@ -542,6 +542,8 @@ static int finish(struct findings *f, const struct intervals *intervals)
 	int err;
 
 	end_times(f, intervals);
+	if (f->times.no_memory)
+		return -ENOMEM;
 	err = findings_take_charges(f);
 	if (err)
 		return err;

@@ -23,6 +23,7 @@ int thread_times_init(struct thread_times *times, const struct source *source, i
 	times->threads = array_lines(n + 1, sizeof(*times->threads));
 	if (!times->threads)
 		return log_no_memory("for %zu threads of %s", n, source->trace.path);
+	times->nthreads = n;
 	for (size_t i = 0; i < n; i++)
 		times->threads[i].use = TIME_NONE;
 	return 0;
@@ -30,6 +31,8 @@ int thread_times_init(struct thread_times *times, const struct source *source, i
 
 void thread_times_fini(struct thread_times *times)
 {
+	for (size_t i = 0; i < times->nthreads; i++)
+		free(times->threads[i].stays);
 	free(times->threads);
 	memset(times, 0, sizeof(*times));
 }
@@ -78,11 +81,33 @@ static int64_t known_run(const struct thread_times *times, uint32_t stream)
 	return t->known;
 }
 
+#define STAYS_FIRST 4 /* most threads have no more uses of their time */
+
+/* The stays in the present use, or NULL without memory. */
+static struct time_stays *stays_now(struct thread_time *t)
+{
+	uint8_t *at = &t->at[t->use], n = t->nstays;
+
+	if (!*at && (!n || (n >= STAYS_FIRST && !(n & (n - 1))))) {
+		struct time_stays *more =
+			reallocarray(t->stays, n ? 2 * n : STAYS_FIRST, sizeof(*more));
+
+		if (!more)
+			return NULL;
+		t->stays = more;
+	}
+	if (!*at) {
+		t->stays[n] = (struct time_stays){0};
+		*at = ++t->nstays;
+	}
+	return &t->stays[*at - 1];
+}
+
 /* Ends the present stay at the clock `end`. */
-static void end_stay(const struct thread_times *times, uint32_t stream, int64_t end)
+static void end_stay(struct thread_times *times, uint32_t stream, int64_t end)
 {
 	struct thread_time *t = &times->threads[stream];
-	struct time_stays *stays = &t->uses[t->use];
+	struct time_stays *stays;
 	int64_t ns = clock_distance(t->since, end);
 
 	if (ns <= 0)
@@ -91,7 +116,11 @@ static void end_stay(const struct thread_times *times, uint32_t stream, int64_t 
 		times->stay(times->arg, stream, t->use, t->since, end);
 	if (times->unsummed)
 		goto out;
-	time_stays_add(stays, &(struct time_stays){1, ns, ns, t->since});
+	stays = stays_now(t);
+	if (stays)
+		time_stays_add(stays, &(struct time_stays){1, ns, ns, t->since});
+	else
+		times->no_memory = true;
 	t->classes[time_use_class(t->use)] = clock_sum(t->classes[time_use_class(t->use)], ns);
 out:
 	t->since = end;
@@ -115,7 +144,8 @@ static void change(struct thread_times *times, uint32_t stream, enum time_use us
 	t->use = use;
 	t->since = times->now;
 	t->known = NOT_FOUND;
-	__builtin_prefetch(&t->uses[use]); /* the stay may end at the next event */
+	if (use != TIME_NONE && t->at[use]) /* the stay may end at the next event */
+		__builtin_prefetch(&t->stays[t->at[use] - 1]);
 }
 
 enum time_use time_use_now(const struct intervals *intervals, uint32_t stream)
@@ -219,9 +249,9 @@ int64_t thread_times_lost(const struct thread_times *times, uint32_t stream, int
 	const struct thread_time *t = &times->threads[stream];
 
 	clock = clamp(times, clock);
-	return clock_sum(t->uses[TIME_LOST].ns, t->use == TIME_LOST && clock > t->since
-							? clock_distance(t->since, clock)
-							: 0);
+	return clock_sum(thread_time_stays(t, TIME_LOST)->ns,
+			 t->use == TIME_LOST && clock > t->since ? clock_distance(t->since, clock)
+								 : 0);
 }
 
 void thread_times_finish(struct thread_times *times, const struct intervals *intervals)

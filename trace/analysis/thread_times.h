@@ -62,20 +62,24 @@ struct thread_time { /* of one thread; the first line of the cache is touched at
 	int64_t run_from, run_to; /* private: clocks of its last run */
 	int64_t irq;		  /* ns of TIME_RUNNING that interrupts took (--why=irq); of a run
 				     that the window cuts, the share by time */
-	struct time_stays uses[TIME_USES];
+	struct time_stays *stays; /* private: of the uses that it had: nstays of them */
+	uint8_t nstays, at[TIME_USES]; /* private: place of a use in `stays`, from 1; 0: none */
 } __attribute__((aligned(ARRAY_LINE)));
 
 _Static_assert(offsetof(struct thread_time, looked) == ARRAY_LINE, "the second line of the cache");
+_Static_assert(sizeof(struct thread_time) == 2 * ARRAY_LINE, "a large job has 64,000 of them");
 _Static_assert(TIME_RUNNING == 0, "the sum of the runs is in it, too");
 
 struct thread_times {
 	struct thread_time *threads; /* of each stream */
+	size_t nthreads;
 	const struct source *source;
 	int64_t first, last, now;
 	/* Takes each stay when it ends, longer than 0 ns; or NULL. */
 	void (*stay)(void *arg, uint32_t stream, enum time_use use, int64_t begin, int64_t end);
 	void *arg;
-	bool unsummed; /* stays alone: sums and classes remain 0, and cost nothing */
+	bool unsummed;	/* stays alone: sums and classes remain 0, and cost nothing */
+	bool no_memory; /* stays are missing */
 	/* Set before the walk: thread_times_read() is called only at events of the thread itself,
 	 * and searches the end of the present run, which has its unknown time. */
 	bool ahead;
@@ -104,7 +108,21 @@ static inline void thread_times_prefetch(const struct thread_times *times, uint3
 {
 	const struct thread_time *t = &times->threads[stream];
 
-	__builtin_prefetch(soon ? (const void *)&t->uses[t->use] : t);
+	if (!soon) {
+		__builtin_prefetch(t);
+		__builtin_prefetch(&t->stays);
+	} else if (t->use != TIME_NONE && t->at[t->use]) {
+		__builtin_prefetch(&t->stays[t->at[t->use] - 1]);
+	}
+}
+
+/* The stays of a thread in a use of its time. */
+static inline const struct time_stays *thread_time_stays(const struct thread_time *t,
+							 enum time_use use)
+{
+	static const struct time_stays none;
+
+	return t->at[use] ? &t->stays[t->at[use] - 1] : &none;
 }
 
 /* ns of each class up to the present event of the walk, for differences between two events. */

@@ -367,7 +367,8 @@ static int list_members(struct efficiency *e)
 			}
 			e->helpers++;
 			e->helpers_run = clock_sum(
-				e->helpers_run, t->times.threads[u->stream].uses[TIME_RUNNING].ns);
+				e->helpers_run,
+				thread_time_stays(&t->times.threads[u->stream], TIME_RUNNING)->ns);
 		}
 	}
 	return 0;

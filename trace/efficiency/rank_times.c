@@ -543,6 +543,8 @@ int rank_times_finish(struct rank_times *t, const struct intervals *intervals)
 	if (err)
 		return err;
 	thread_times_finish(&t->times, intervals);
+	if (t->times.no_memory)
+		return -ENOMEM;
 	err = culprits_finish(&t->culprits, intervals);
 	return err ? err : rank_list_finish(t);
 }
