@@ -701,6 +701,16 @@ static int finish(struct collect *c, const struct intervals *intervals)
 	return err ? err : columns_flush(&c->gaps, GAP_COLUMNS, c->page, "gaps");
 }
 
+/* Frees the state of the threads, which only the walk needs: findings_end() needs memory after it.
+ */
+static void free_threads(struct collect *c)
+{
+	for (size_t i = 0; c->threads && i < c->source->trace.nstreams; i++)
+		free(c->threads[i].calls);
+	free(c->threads);
+	c->threads = NULL;
+}
+
 int collect_trace(struct collect *c, const struct source *source, struct filter *filter,
 		  struct page_file *page, struct cpu_times *spans, uint64_t limit, bool *damaged)
 {
@@ -740,14 +750,13 @@ int collect_trace(struct collect *c, const struct source *source, struct filter 
 	if (err == 0)
 		err = finish(c, &intervals);
 	intervals_fini(&intervals);
+	free_threads(c);
 	return err;
 }
 
 void collect_fini(struct collect *c)
 {
-	for (size_t i = 0; c->threads && i < c->source->trace.nstreams; i++)
-		free(c->threads[i].calls);
-	free(c->threads);
+	free_threads(c);
 	function_list_free(&c->functions);
 	for (size_t i = 0; i < c->nsleep_calls; i++)
 		free(c->sleep_calls[i]);
