@@ -354,6 +354,10 @@ static int check_streams(struct check *c)
 		c->accepted &= trace->fd < 0;
 		goto out;
 	}
+	if (opened == -ENOMEM) {
+		err = opened;
+		goto out;
+	}
 	err = survey_run(&c->survey, &source, &c->diagnostics, fault_severity(c));
 	report_survey(c);
 	if (err)
@@ -371,10 +375,7 @@ static int check_streams(struct check *c)
 	if (err == -ENOMEM)
 		goto out;
 	diagnostics_move(&c->diagnostics, &opening, fault_severity(c));
-	if (opened)
-		err = opened == -ENOMEM ? opened : 0;
-	else
-		err = check_times(c, &source);
+	err = opened ? 0 : check_times(c, &source);
 	if (!err && c->stacks_unknown)
 		diagnostics_add(&c->diagnostics, SEVERITY_WARNING,
 				"%llu %s a stack that is not known: the file " STACK_FILE
