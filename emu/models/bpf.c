@@ -234,11 +234,16 @@ static int metadata(struct emulator *emu, struct model_state *state, const struc
 	if (!json_string(json_key(json_get(meta, "ovni.require"), "bpf")))
 		return 0;
 	if (!bpf) {
-		bpf = state->data = calloc(1, sizeof(*bpf));
+		bpf = calloc(1, sizeof(*bpf));
 		if (bpf)
 			bpf->richer = calloc(emu->nstreams + 1, sizeof(*bpf->richer));
-		if (!bpf || !bpf->richer || sleep_objects_init(&bpf->objects, emu->nstreams))
+		if (!bpf || !bpf->richer || sleep_objects_init(&bpf->objects, emu->nstreams)) {
+			if (bpf)
+				free(bpf->richer);
+			free(bpf);
 			return model_complain(state, "out of memory (for the model bpf)");
+		}
+		state->data = bpf;
 	}
 	bpf->richer[stream] = true;
 	bpf->irqs |= json_bool(json_get(meta, "bpf.session.irq"));
