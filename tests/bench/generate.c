@@ -166,7 +166,7 @@ static void generate_tasks(const char *dir, uint64_t events)
 
 	threads = calloc(8, sizeof(*threads));
 	for (int i = 0; i < 8; i++) {
-		char loom[16];
+		char loom[20];
 
 		snprintf(loom, sizeof(loom), "node%d.0", i / 4);
 		create(&threads[i], dir, loom, 1000 + i / 4, 1000 + i / 4 + 10 * (i % 4),

@@ -388,7 +388,7 @@ static void whole_blocks_leave_nothing_inline(void **unused)
 	w = archive_writer_new(path, &o);
 	archive_writer_archive(w, "p");
 	for (int i = 0; i < 100; i++) {
-		char name[8];
+		char name[16];
 
 		snprintf(name, sizeof(name), "f%d", i);
 		archive_writer_region(w, name);

@@ -71,7 +71,7 @@ static void damage_is_an_error_and_no_crash(void **unused)
 
 		archive_writer_archive(w, "p");
 		for (int i = 0; i < 5; i++) {
-			char name[8];
+			char name[16];
 
 			snprintf(name, sizeof(name), "f%d", i);
 			archive_writer_region(w, name);
