@@ -23,7 +23,8 @@ case $verb:$dir in start:/* | stop:/*) ;; *) die "usage: $0 start|stop DIR [NODE
 [ ${#dir} -le 60 ] || die "$dir: longer than 60 characters"
 export SLURM_CONF=$dir/slurm.conf
 
-born() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20; } # PID: its start time
+# PID: its start time; nothing of a zombie, which init may reap seconds later
+born() { sed -n 's/.*) \([^Z]\)/\1/p' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20; }
 alive() { # NAME
 	local pid start
 	read -r pid start 2>/dev/null <"$dir/pid/$1" && [ "$(born "$pid")" = "$start" ]
