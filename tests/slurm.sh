@@ -73,7 +73,8 @@ mkdir "$dir" || exit 1
 mkdir "$dir"/{pid,log,ctld,spool,munge,socket}
 chmod 755 "$dir" "$dir/socket"
 chmod 700 "$dir/munge"
-port=$((20000 + $$ % 10000)) # another one for each cluster
+# Ports and job numbers of its own for each cluster: ovni-job knows the processes of its job by its number.
+port=$((20000 + $$ % 1250 * 8)) first_job=$((1000 + $$ % 60000 * 100))
 head -c 128 /dev/urandom >"$dir/munge/key"
 chmod 600 "$dir/munge/key"
 run munged munged --foreground --force --key-file="$dir/munge/key" --socket="$dir/socket/munge" \
@@ -103,6 +104,7 @@ SlurmctldPidFile=$dir/ctld/pid
 SlurmdPidFile=$dir/spool/pid.%n
 SlurmctldLogFile=$dir/log/slurmctld
 SlurmdLogFile=$dir/log/%n
+FirstJobId=$first_job
 ReturnToService=2
 SlurmdTimeout=30
 KillWait=3
