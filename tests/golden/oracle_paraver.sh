@@ -4,6 +4,7 @@
 # Paraver ($ORACLES) computes the same numbers from our output and our configurations as the events
 # of the trace and `ovni-report`: states, reasons, latency, functions, MPI, OpenMP, pthread, the time of interrupts, and how
 # busy CPUs are.
+# needs: early
 # long: needs programs of other projects
 set -u
 paraver=$ORACLES/paraver/pv-text

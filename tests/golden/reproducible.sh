@@ -5,6 +5,7 @@
 # of jobs, are the same to the byte: programs, library, objects of BPF, completion. The second one is
 # made from the tarball of `make dist`, if git is there. A build with another prefix names that one.
 # The flag -O0 from outside wins.
+# needs: early
 # long: builds all twice, without ccache
 set -eu
 export CCACHE_DISABLE=1 MAKEFLAGS=''

@@ -4,6 +4,7 @@
 # Recordings in kernels 6.1 and 6.12, which QEMU boots without KVM: each feature works or is refused
 # with a clear sentence, and docs/kernels.md says so. 5.10 is refused. A guest that does not come to its end
 # in 340 s, because the machine is busy, is not judged: the test says which, and is skipped.
+# needs: early
 # long: boots three kernels
 set -u
 cd "$T" || exit 1

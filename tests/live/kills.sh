@@ -8,7 +8,7 @@
 # --repair mends it, and says that it is incomplete; no program that it has started outlives the recorder, none
 # of their outputs is half written; the next recorder of this mode starts in the same place, and its trace is complete.
 # KILLS=500 does so many; KILL_SEED chooses them.
-# needs: root
+# needs: root early
 # long: live/crash and live/killed_summary kill recorders in make check
 set -u
 cd "$T" || exit 1

@@ -5,7 +5,7 @@
 # rotation, of a flight recorder, cut and merged ones) are whole; then random parts of them are removed,
 # truncated, shifted or put in the place of others, and ovni-check and another program notice it, every time.
 #
-# needs: root
+# needs: root early
 # longer: 300 cases instead of 30
 set -eu
 . "$S/tests/live/lib.sh"
