@@ -6,7 +6,7 @@
 # trace is accepted by strict emulation and never claims to be complete; no program, no probe, no
 # map and no pinned object is left; the traced program notices nothing. Events older than a
 # --flush-interval are there.
-# needs: root alone
+# needs: root early
 # longer: each act and each write, not every third; 100 random moments, not 12
 set -u
 cd "$T" || exit 1
