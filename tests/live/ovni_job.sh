@@ -146,7 +146,7 @@ ended 0 "signals: ovni-job" signals.log
 for node in n1 n2; do expect "signals: $node is complete, not $(state signals/node/$node.json)" is "signals/node/$node.json" complete; done
 
 # ---- a node without privilege; a full disk: no file of the recorder may have more than 8 KiB ----
-wrapper=./weak record_job weak.t >weak.t.log 2>&1 &
+wrapper=./weak record_job weak.t --job-timeout 5s >weak.t.log 2>&1 &
 job=$!
 wait_for "one node records" is weak.t/node/n1.json recording
 ranks ./app 20 6 >out 2>log
