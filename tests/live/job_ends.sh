@@ -12,23 +12,12 @@ cd "$T" || exit 1
 . "$S/tests/live/job_lib.sh"
 job_cluster 2 1000
 job() { timeout 120 srun -N2 -n4 --ntasks-per-node=2 "$RECORDER" --job -o "$@"; }
-state() { sed -n 's/^ *"state": "\(.*\)",/\1/p' "$1" 2>/dev/null; }
-is() { [ "$(state "$1")" = "$2" ]; }
-recording() { is "$1/node/n1.json" recording && is "$1/node/n2.json" recording; }
-began() { [ "$(grep -c '^rank' "$1")" = 4 ]; }
-recorder_of() { sed -n 's/^ *"pid": \([0-9]*\),$/\1/p' "$1/node/$2.json" | head -n 1; } # TRACE NODE
-gone() { ! kill -0 "$1" 2>/dev/null; }
-missing() { # TRACE PATTERN: the emulator ends with 3, and says so
-	"$EMULATOR" -q --tolerant "$1" >emu.log 2>&1
-	ended 3 "$1" emu.log
-	expect "$1: named: $(cat emu.log)" grep -q "$2" emu.log
-}
 
 # ---- a recorder is killed ----
 job killed -- ./app 20 4 "$T/go.killed" >killed.out 2>killed.log &
 srun=$!
 wait_for "the ranks of killed have begun" began killed.out
-wait_for "both nodes record" recording killed
+wait_for "both nodes record" both_record killed
 kill -KILL "$(recorder_of killed n2)"
 wait_for "the file of the node says so" is killed/node/n2.json incomplete
 : >go.killed
@@ -57,7 +46,7 @@ for how in --signal=TERM --signal=INT --state=RUNNING; do
 	job "$name" -- ./app 20 0 "$T/never" >"$name.out" 2>log &
 	srun=$!
 	wait_for "$name: the ranks begin" began "$name.out"
-	wait_for "$name: both nodes record" recording "$name"
+	wait_for "$name: both nodes record" both_record "$name"
 	recorders=$(recorder_of "$name" n1; recorder_of "$name" n2)
 	scancel $how "$(squeue -h -o %i | head -n 1)"
 	for pid in $recorders; do wait_for "$name: the recorder $pid ends" gone "$pid"; done

@@ -6,6 +6,7 @@
 #   job_cluster [NODES [STEP]]   starts Slurm (tests/slurm.sh) and builds ./app; skips where that fails
 #   judge_job TRACE WHAT <<E     Python lines with `nodes` (node/*.json by name), `job` (job.json), `ranks`
 #                                (of the processes of each loom), `trace` (all streams), and check()
+#   ovni_job_cluster             a cluster and an allocation for ovni-job: record_job, ranks, start
 #
 # Programs that start another one, which has a problem on the second node: ./weak, without the capabilities for
 # eBPF; ./small, whose files may have 8 KiB at most.
@@ -72,6 +73,39 @@ wait_for() { # TEXT COMMAND...
 ended() {
 	local status=$?
 	expect "$2: status $status: $(cat "$3")" [ $status = "$1" ]
+}
+
+# Of a job on the nodes n1 and n2, with two ranks on each.
+state() { sed -n 's/^ *"state": "\(.*\)",/\1/p' "$1" 2>/dev/null; }
+is() { [ "$(state "$1")" = "$2" ]; }
+both_record() { is "$1/node/n1.json" recording && is "$1/node/n2.json" recording; }
+began() { [ "$(grep -c '^rank' "$1")" = 4 ]; }
+recorder_of() { sed -n 's/^ *"pid": \([0-9]*\),$/\1/p' "$1/node/$2.json" | head -n 1; } # TRACE NODE
+gone() { ! kill -0 "$1" 2>/dev/null; }
+missing() { # TRACE PATTERN: the emulator ends with 3, and says so
+	"$EMULATOR" -q --tolerant "$1" >emu.log 2>&1
+	ended 3 "$1" emu.log
+	expect "$1: named: $(cat emu.log)" grep -q "$2" emu.log
+}
+
+# ovni_job_cluster: a cluster of two nodes, an allocation ($SLURM_JOB_ID) of both, and these functions for it.
+ovni_job_cluster() {
+	[ -x "$B/bin/ovni-job" ] || skip "no ovni-job here (it needs MPI)"
+	job_cluster 2 1000
+	export SLURM_OVERLAP=1 # as srun --overlap
+	salloc -N2 --ntasks-per-node=2 --no-shell 2>salloc.log || { cat salloc.log; exit 1; }
+	SLURM_JOB_ID=$(sed -n 's/.*job allocation \([0-9]*\)$/\1/p' salloc.log)
+	export SLURM_JOB_ID
+}
+record_job() { # TRACE [WRAPPER] OPTION...: ovni-job on both nodes; its status is that of srun
+	timeout 120 srun -N2 -n2 --ntasks-per-node=1 ${wrapper:-} "${program:-$B/bin/ovni-job}" -o "$@"
+}
+ranks() { timeout 60 srun -N2 -n4 --ntasks-per-node=2 "$@"; }
+start() { # TRACE OPTION...: in the background, until both nodes record; $job is its pid
+	record_job "$@" >"$1.log" 2>&1 &
+	# shellcheck disable=SC2034 # for the test
+	job=$!
+	wait_for "both nodes record $1: $(cat "$1.log")" both_record "$1"
 }
 
 cat >weak <<'X'
