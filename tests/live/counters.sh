@@ -99,7 +99,7 @@ attempts 3 whole_machine
 
 attached() {
 	local target recorder
-	rm -rf pid pid.gate pid.said
+	rm -rf pid pid.log pid.gate pid.said
 	python3 faults.py pid.said pid.gate &
 	target=$!
 	wait_until test -s pid.said
