@@ -5,7 +5,7 @@
 # beyond the clock gate: under srun, and under mpirun in an allocation. Each rank is recorded once, by its node, and
 # nothing else; the application's status is that of srun; clocks are corrected to the truth, and refused without the
 # table; the reference reads the looms alone; other directories are refused.
-# needs: root
+# needs: root alone
 # long: needs Slurm
 set -u
 cd "$T" || exit 1
