@@ -65,11 +65,11 @@ done
 job once -- ./app 20 4 "$T/go.once" >once.out 2>once.log &
 srun=$!
 wait_for "the ranks of once have begun" began once.out
-wait_for "once: both nodes record" recording once
+wait_for "once: both nodes record" both_record once
 kill -INT "$(pgrep -o -f '^srun .* -o once -- ./app')"
 wait_for "once: srun asks for another one" grep -q 'one more within' once.log
 sleep 1.5 # a second Ctrl-C counts within a second
-expect "once: both nodes still record" recording once
+expect "once: both nodes still record" both_record once
 : >go.once
 wait $srun
 ended 4 "once: the application ends with its own status" once.log
