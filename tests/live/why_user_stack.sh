@@ -437,6 +437,23 @@ for how in fork exec; do
 	[ "$known" -ge 19 ] || complain "once.$how: $(cat once.log)"
 done
 
+# While a walk takes long, here because the child that walks is stopped, the mappings of others are read all the same.
+cat >slow <<'E'
+#!/bin/bash
+./once nap once
+until walker=$(pgrep -x -P $PPID ovni-elf); do sleep 0.01; done
+kill -STOP $walker
+./once nap once
+./once
+kill -CONT $walker
+E
+chmod +x slow
+record_output slow.t --why=stack=both -- ./slow
+"$B/bin/ovni-report" blocked -n 0 slow.t >once.log
+known=$(grep -c '^once.*last_nap' once.log)
+echo "slow walk: $known of 22 have frames"
+[ "$known" -ge 21 ] || complain "slow.t: $(cat once.log)"
+
 # What is not asked for is not there: no map, and no frame.
 make_own_maps
 "$RECORDER" -o kernel --why=stack -- ./own_maps >maps.log 2>&1

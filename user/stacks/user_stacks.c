@@ -32,6 +32,7 @@
 #define SOON_MS	       2
 #define LATER_MS       20
 #define SETTLE_SECONDS 10
+#define QUEUE_MOST     64 /* stacks that wait to be walked: 1 MiB */
 #define NONE_ID	       UINT32_MAX
 #if defined(__x86_64__)
 #define NREGISTERS  17
@@ -66,25 +67,33 @@ struct user_stacks {
 	const char *proc;
 	user_stacks_poll poll;
 	void *source;
-	pthread_t thread;
+	pthread_t thread, walker;
 	_Atomic bool stop;
 
-	/* The thread's. */
-	struct stack_walk *walk;
-	struct file files[STACK_WALK_FILES];
-	size_t nfiles;
-	struct process processes[STACK_WALK_PROCESSES];
+	/* Of the thread: which reads mappings while processes live, and waits for no walk. */
 	struct new_process {
 		uint32_t pid;
 		bool read;		       /* once */
 		int64_t when;		       /* to read it, CLOCK_MONOTONIC, ms */
 	} new_processes[STACK_WALK_PROCESSES]; /* nnew of them; more at a time are left out */
 	size_t nnew;
-	uint64_t uses;
+
+	/* Of the walker: a walk may take seconds, where large files are read. */
+	struct stack_walk *walk;
 	char text[STACK_WALK_TEXT];
-	uint64_t bytes;
+
+	pthread_mutex_t table; /* of the next ones */
+	struct file files[STACK_WALK_FILES];
+	size_t nfiles;
+	struct process processes[STACK_WALK_PROCESSES];
+	uint64_t uses;
 
 	pthread_mutex_t lock; /* of all below */
+	pthread_cond_t queued, walked;
+	struct user_stack *queue; /* of QUEUE_MOST: nqueued of them from `first` on */
+	size_t first, nqueued;
+	bool end; /* no more come */
+	uint64_t bytes;
 	pthread_cond_t settled;
 	uint64_t settle_asked, settle_done;
 	struct record_registers *sleepers; /* nsleepers of them */
@@ -364,6 +373,7 @@ static int read_new(struct user_stacks *s)
 {
 	int64_t now = s->nnew ? now_ms() : 0, wait = POLL_MS;
 
+	pthread_mutex_lock(&s->table);
 	for (size_t i = 0; i < s->nnew;) {
 		struct new_process *new = &s->new_processes[i];
 		struct process *p = new->when <= now ? process_of(s, new->pid) : NULL;
@@ -382,6 +392,7 @@ static int read_new(struct user_stacks *s)
 			wait = new->when - now;
 		i++;
 	}
+	pthread_mutex_unlock(&s->table);
 	return (int)wait;
 }
 
@@ -409,7 +420,9 @@ static int tell(struct user_stacks *s, struct process *p)
 
 /* ---- stacks ---- */
 
-static int walk(struct user_stacks *s, struct process *p, const struct user_stack *stack)
+/* Walks a stack with the mappings of its process as they are known, or, if `again`, as they are now
+ * if they have changed. Returns how many frames, or -errno. */
+static int walk(struct user_stacks *s, const struct user_stack *stack, bool again)
 {
 	const struct walk_stack from = {
 		.from = stack->from,
@@ -418,9 +431,18 @@ static int walk(struct user_stacks *s, struct process *p, const struct user_stac
 		.registers = (const uint64_t *)stack->registers,
 		.stack = stack->stack,
 	};
-	int err = tell(s, p);
+	uint32_t index = 0;
+	struct process *p;
+	int err = -ESRCH;
 
-	return err ? err : stack_walk_frames(s->walk, (uint32_t)(p - s->processes), &from, s->text);
+	pthread_mutex_lock(&s->table);
+	p = process_of(s, stack->pid);
+	if (p && (!again || read_mappings(s, p))) {
+		index = (uint32_t)(p - s->processes);
+		err = tell(s, p);
+	}
+	pthread_mutex_unlock(&s->table);
+	return err ? err : stack_walk_frames(s->walk, index, &from, s->text);
 }
 
 /* The number of the text, or NONE_ID. With the lock. */
@@ -447,28 +469,74 @@ static uint32_t intern(struct user_stacks *s, const char *text)
 	return *at = (uint32_t)(s->ntexts - 1);
 }
 
+/* Walks a stack, and keeps its text. */
+static void take_frames(struct user_stacks *s, const struct user_stack *stack)
+{
+	size_t at = stack->number % USER_STACKS_KEPT;
+	int n, now;
+
+	s->text[0] = '\0';
+	n = walk(s, stack, false);
+	if (n == -EAGAIN || n == 0) { /* a library that was loaded since */
+		now = walk(s, stack, true);
+		n = now == -ESRCH ? n : now;
+	}
+	pthread_mutex_lock(&s->lock);
+	s->found[at].id = (n > 0 || n == -EAGAIN) && s->text[0] ? intern(s, s->text) : NONE_ID;
+	s->found[at].number = stack->number;
+	s->known += s->found[at].id != NONE_ID;
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* The walker: takes the stacks of the queue, until the end. */
+static void *walk_queue(void *arg)
+{
+	struct user_stacks *s = arg;
+
+	pthread_setname_np(pthread_self(), "ovni-walker");
+	privilege_keep(PRIVILEGE_WRITE);
+	pthread_mutex_lock(&s->lock);
+	for (;;) {
+		while (!s->nqueued && !s->end)
+			pthread_cond_wait(&s->queued, &s->lock);
+		if (!s->nqueued)
+			break;
+		pthread_mutex_unlock(&s->lock);
+		take_frames(s, &s->queue[s->first]);
+		pthread_mutex_lock(&s->lock);
+		s->first = (s->first + 1) % QUEUE_MOST;
+		s->nqueued--;
+		pthread_cond_signal(&s->walked);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return NULL;
+}
+
+/* Waits until at most `most` stacks are in the queue. With the lock. */
+static void wait_walked(struct user_stacks *s, size_t most)
+{
+	while (s->nqueued > most)
+		pthread_cond_wait(&s->walked, &s->lock);
+}
+
+/* Takes a record of the ring, or a stack that was read: the mappings are read now, the walker has
+ * the rest. */
 static void take(void *arg, const struct user_stack *stack)
 {
 	struct user_stacks *s = arg;
-	size_t at = stack->number % USER_STACKS_KEPT;
-	struct process *p;
-	int n = -ESRCH;
 
 	if (!stack->number) {
 		add_new(s, stack->pid);
 		return;
 	}
-	p = process_of(s, stack->pid);
-	s->text[0] = '\0';
-	if (p)
-		n = walk(s, p, stack);
-	/* a library that was loaded since */
-	if (p && (n == -EAGAIN || n == 0) && read_mappings(s, p))
-		n = walk(s, p, stack);
+	pthread_mutex_lock(&s->table);
+	(void)process_of(s, stack->pid);
+	pthread_mutex_unlock(&s->table);
 	pthread_mutex_lock(&s->lock);
-	s->found[at].id = (n > 0 || n == -EAGAIN) && s->text[0] ? intern(s, s->text) : NONE_ID;
-	s->found[at].number = stack->number;
-	s->known += s->found[at].id != NONE_ID;
+	wait_walked(s, QUEUE_MOST - 1);
+	memcpy(&s->queue[(s->first + s->nqueued++) % QUEUE_MOST], stack,
+	       offsetof(struct user_stack, stack) + stack->bytes);
+	pthread_cond_signal(&s->queued);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -520,12 +588,18 @@ static uint64_t sleeping_at(const struct user_stacks *s, const struct record_reg
 /* Reads the stack of a thread up to its end. */
 static void take_sleeper(struct user_stacks *s, const struct record_registers *r)
 {
-	const struct process *p = process_of(s, r->pid);
 	uint64_t sp = r->registers[SP_REGISTER];
-	int memory = p && p->dir >= 0 ? openat(p->dir, "mem", O_RDONLY | O_CLOEXEC) : -1;
-	struct user_stack *stack = memory >= 0 ? malloc(sizeof(*stack)) : NULL;
+	struct user_stack *stack = NULL;
+	const struct process *p;
+	int memory;
 	ssize_t n;
 
+	pthread_mutex_lock(&s->table);
+	p = process_of(s, r->pid);
+	memory = p && p->dir >= 0 ? openat(p->dir, "mem", O_RDONLY | O_CLOEXEC) : -1;
+	pthread_mutex_unlock(&s->table);
+	if (memory >= 0)
+		stack = malloc(sizeof(*stack));
 	if (!stack)
 		goto out;
 	*stack = (struct user_stack){.number = r->number, .pid = r->pid, .tid = r->tid};
@@ -592,13 +666,16 @@ static void *run(void *arg)
 		if (n > 0)
 			continue;
 		pthread_mutex_lock(&s->lock);
-		if (asked)
+		if (asked) {
+			wait_walked(s, 0);
 			s->settle_done = asked;
+		}
 		asked = s->settle_asked > s->settle_done ? s->settle_asked : 0;
 		pthread_cond_broadcast(&s->settled);
 		pthread_mutex_unlock(&s->lock);
 	}
 	pthread_mutex_lock(&s->lock);
+	wait_walked(s, 0);
 	s->settle_done = UINT64_MAX; /* nobody waits for a thread that has ended */
 	pthread_cond_broadcast(&s->settled);
 	pthread_mutex_unlock(&s->lock);
@@ -620,6 +697,53 @@ void user_stacks_settle(struct user_stacks *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
+static void end_walker(struct user_stacks *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->end = true;
+	pthread_cond_signal(&s->queued);
+	pthread_mutex_unlock(&s->lock);
+	pthread_join(s->walker, NULL);
+}
+
+static int start_threads(struct user_stacks *s)
+{
+	int err = -pthread_create(&s->walker, NULL, walk_queue, s);
+
+	if (err)
+		return err;
+	err = -pthread_create(&s->thread, NULL, run, s);
+	if (err)
+		end_walker(s);
+	return err;
+}
+
+static void free_all(struct user_stacks *s)
+{
+	stack_walk_free(s->walk);
+	for (size_t i = 0; i < s->nfiles; i++) {
+		if (s->files[i].fd >= 0)
+			close(s->files[i].fd);
+		free(s->files[i].name);
+		free(s->files[i].segments);
+	}
+	for (size_t i = 0; i < STACK_WALK_PROCESSES; i++)
+		forget(&s->processes[i]);
+	for (size_t i = 0; i < s->ntexts; i++)
+		free(s->texts[i]);
+	free(s->texts);
+	free(s->sleepers);
+	free(s->queue);
+	free(s->found);
+	hash_free(&s->by_text);
+	pthread_cond_destroy(&s->settled);
+	pthread_cond_destroy(&s->queued);
+	pthread_cond_destroy(&s->walked);
+	pthread_mutex_destroy(&s->table);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
 struct user_stacks *user_stacks_start(const char *proc, user_stacks_poll poll, void *source)
 {
 	struct user_stacks *s = calloc(1, sizeof(*s));
@@ -634,21 +758,23 @@ struct user_stacks *user_stacks_start(const char *proc, user_stacks_poll poll, v
 	for (size_t i = 0; i < STACK_WALK_PROCESSES; i++)
 		s->processes[i].dir = -1;
 	s->found = calloc(USER_STACKS_KEPT, sizeof(*s->found));
+	s->queue = calloc(QUEUE_MOST, sizeof(*s->queue));
 	s->walk = stack_walk_new();
+	pthread_mutex_init(&s->table, NULL);
 	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->queued, NULL);
+	pthread_cond_init(&s->walked, NULL);
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_cond_init(&s->settled, &attributes);
 	pthread_condattr_destroy(&attributes);
-	if (s->found && s->walk)
-		err = -pthread_create(&s->thread, NULL, run, s);
+	if (s->found && s->queue && s->walk)
+		err = start_threads(s);
 	if (!err)
 		return s;
-	free(s->found);
-	stack_walk_free(s->walk);
+	free_all(s);
 failed:
-	free(s);
-	log_error("cannot start the thread that walks stacks: %s", strerror(-err));
+	log_error("cannot start the threads that walk stacks: %s", strerror(-err));
 	return NULL;
 }
 
@@ -658,22 +784,6 @@ void user_stacks_stop(struct user_stacks *s)
 		return;
 	s->stop = true;
 	pthread_join(s->thread, NULL);
-	stack_walk_free(s->walk);
-	for (size_t i = 0; i < s->nfiles; i++) {
-		if (s->files[i].fd >= 0)
-			close(s->files[i].fd);
-		free(s->files[i].name);
-		free(s->files[i].segments);
-	}
-	for (size_t i = 0; i < STACK_WALK_PROCESSES; i++)
-		forget(&s->processes[i]);
-	for (size_t i = 0; i < s->ntexts; i++)
-		free(s->texts[i]);
-	free(s->texts);
-	free(s->sleepers);
-	free(s->found);
-	hash_free(&s->by_text);
-	pthread_cond_destroy(&s->settled);
-	pthread_mutex_destroy(&s->lock);
-	free(s);
+	end_walker(s);
+	free_all(s);
 }

@@ -4,10 +4,10 @@
  * (--why=stack=user).
  *
  * In: struct user_stack, taken from their ring by a thread of their own, and /proc/PID/maps and the
- * files of these processes; out: a text of frames for each number (user/elf/stack_walk.h).
- * Invariants: the draining thread waits for nothing here; a process is read while it lives, and
- * known afterwards; processes that the user may not look into have no frames; the newest
- * USER_STACKS_KEPT numbers are known. Specification: why.md A8, and part B.
+ * files of these processes, which a second thread has walked; out: a text of frames for each number
+ * (user/elf/stack_walk.h). Invariants: the draining thread waits for nothing here; a process is
+ * read while it lives, and known afterwards; processes that the user may not look into have no
+ * frames; the newest USER_STACKS_KEPT numbers are known. Specification: why.md A8, and part B.
  */
 #ifndef USER_STACKS_USER_STACKS_H
 #define USER_STACKS_USER_STACKS_H
@@ -26,7 +26,7 @@ struct user_stacks;
 typedef int (*user_stacks_poll)(void *source, int timeout_ms,
 				void (*take)(void *arg, const struct user_stack *stack), void *arg);
 
-/* Starts the thread. `proc` is "/proc". NULL after one message. */
+/* Starts the threads. `proc` is "/proc". NULL after one message. */
 struct user_stacks *user_stacks_start(const char *proc, user_stacks_poll poll, void *source);
 void user_stacks_stop(struct user_stacks *stacks); /* NULL is fine */
 
