@@ -5,7 +5,7 @@
 # those of all ranks. With right clocks ovni-emu says nothing, and ovni-report efficiency has no estimates with a star; of
 # MPI_COMM_WORLD alone it has them; and if the clocks are wrong, ovni-emu says so. A collective of a copy of
 # MPI_COMM_WORLD counts with --api mpi-messages. Fortran, too.
-# needs: root
+# needs: root alone
 # long: needs Slurm
 set -u
 cd "$T" || exit 1
