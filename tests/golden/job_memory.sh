@@ -23,7 +23,7 @@ OPEN, CLOSE = 0x20, 0x18
 
 
 def opened(command, trace):
-    """How often it opens the files of a stream. Equal events that follow each other are one: so those of closing come with them."""
+    """How often it opens the files of a stream. inotify gives equal events in a row once: it counts closes, too, which stand between the opens."""
     fd = libc.inotify_init1(os.O_NONBLOCK)
     for name in "stream.json", "stream.obs":
         assert libc.inotify_add_watch(fd, os.fsencode(trace + "/loom.n0003/proc.1000/thread.1005/" + name), OPEN | CLOSE) > 0, ctypes.get_errno()

@@ -252,7 +252,7 @@ oracle_judge() { # NAME
 }
 
 program_lengths() { # WHY [OPTIONS]
-	rm -rf "len.$1" "len.$1.log" # that of a recorder before says that it records
+	rm -rf "len.$1" "len.$1.log" # the log of an earlier recorder says "recording", too
 	"$RECORDER" -a -o "len.$1" --why="$@" >"len.$1.log" 2>&1 &
 	recorder=$!
 	wait_recording "len.$1" $recorder

@@ -34,7 +34,8 @@ struct diagnostics {
 
 void diagnostics_add(struct diagnostics *d, enum severity severity, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Moves those of `from` to the end of `d`, with at most the severity `highest`; frees `from`. */
+/* Moves the diagnostics of `from` to the end of `d`, with at most the severity `highest`; frees
+ * `from`. */
 void diagnostics_move(struct diagnostics *d, struct diagnostics *from, enum severity highest);
 void diagnostics_free(struct diagnostics *d);
 

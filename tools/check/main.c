@@ -344,7 +344,7 @@ static int check_streams(struct check *c)
 	const char *stats;
 	int err, opened;
 
-	/* the messages about single streams stand behind those of the survey */
+	/* messages about single streams stand behind the messages of the survey */
 	diagnostics_capture(&opening, SEVERITY_ERROR);
 	opened = source_open(&source, c->options->path);
 	diagnostics_release();
