@@ -460,11 +460,13 @@ static int start_command(struct recorder *r)
 
 static int start_drain(struct recorder *r)
 {
+	const struct options *o = r->options;
 	int err;
 
 	if (r->user_stack_ring) {
 		r->user_stacks =
-			user_stacks_start("/proc", user_stack_ring_poll, r->user_stack_ring);
+			user_stacks_start("/proc", user_stack_ring_poll, r->user_stack_ring,
+					  o->pids, o->threads ? 0 : o->npids);
 		if (!r->user_stacks)
 			return -ENOMEM;
 	}

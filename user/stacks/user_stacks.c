@@ -744,7 +744,8 @@ static void free_all(struct user_stacks *s)
 	free(s);
 }
 
-struct user_stacks *user_stacks_start(const char *proc, user_stacks_poll poll, void *source)
+struct user_stacks *user_stacks_start(const char *proc, user_stacks_poll poll, void *source,
+				      const uint32_t *pids, size_t npids)
 {
 	struct user_stacks *s = calloc(1, sizeof(*s));
 	pthread_condattr_t attributes;
@@ -768,6 +769,8 @@ struct user_stacks *user_stacks_start(const char *proc, user_stacks_poll poll, v
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_cond_init(&s->settled, &attributes);
 	pthread_condattr_destroy(&attributes);
+	for (size_t i = 0; i < npids && i < STACK_WALK_PROCESSES; i++)
+		(void)process_of(s, pids[i]);
 	if (s->found && s->queue && s->walk)
 		err = start_threads(s);
 	if (!err)
