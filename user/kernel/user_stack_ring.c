@@ -24,7 +24,7 @@ static int sample(void *context, void *data, size_t size)
 	const struct user_stack *stack = data;
 
 	/* a record may end behind its last byte of the stack; one of a process has no stack */
-	if (size >= USER_STACK_PROCESS_SIZE &&
+	if (size >= USER_STACK_PROCESS_SIZE && size <= sizeof(*stack) &&
 	    (!stack->number || (size >= offsetof(struct user_stack, stack) &&
 				stack->bytes <= size - offsetof(struct user_stack, stack))))
 		ring->take(ring->arg, stack);

@@ -70,7 +70,9 @@ struct user_stacks {
 	pthread_t thread, walker;
 	_Atomic bool stop;
 
-	/* Of the thread: which reads mappings while processes live, and waits for no walk. */
+	/* Of the first thread, which reads mappings while the processes live. */
+	const uint32_t *pids; /* npids of them, the caller's */
+	size_t npids;
 	struct new_process {
 		uint32_t pid;
 		bool read;		       /* once */
@@ -357,14 +359,14 @@ static int64_t now_ms(void)
 /* A process is born, or runs another program. */
 static void add_new(struct user_stacks *s, uint32_t pid)
 {
-	struct new_process *new = s->new_processes;
+	size_t i = 0;
 
-	while (new < s->new_processes + s->nnew &&new->pid != pid)
-		new ++;
-	if (new == s->new_processes + STACK_WALK_PROCESSES)
+	while (i < s->nnew && s->new_processes[i].pid != pid)
+		i++;
+	if (i == STACK_WALK_PROCESSES)
 		return;
-	s->nnew += new == s->new_processes + s->nnew;
-	*new = (struct new_process){.pid = pid, .when = now_ms() + SOON_MS};
+	s->nnew += i == s->nnew;
+	s->new_processes[i] = (struct new_process){.pid = pid, .when = now_ms() + SOON_MS};
 }
 
 /* Reads the mappings of new processes whose time has come. Returns the ms until the next one, at
@@ -375,21 +377,21 @@ static int read_new(struct user_stacks *s)
 
 	pthread_mutex_lock(&s->table);
 	for (size_t i = 0; i < s->nnew;) {
-		struct new_process *new = &s->new_processes[i];
-		struct process *p = new->when <= now ? process_of(s, new->pid) : NULL;
+		struct new_process *next = &s->new_processes[i];
+		struct process *p = next->when <= now ? process_of(s, next->pid) : NULL;
 
-		if (new->when <= now && (!p || new->read)) {
+		if (next->when <= now && (!p || next->read)) {
 			if (p && program_of(p->dir))
 				read_mappings(s, p);
-			*new = s->new_processes[--s->nnew];
+			*next = s->new_processes[--s->nnew];
 			continue;
 		}
 		if (p) { /* process_of() has read them */
-			new->read = true;
-			new->when = now + LATER_MS - SOON_MS;
+			next->read = true;
+			next->when = now + LATER_MS - SOON_MS;
 		}
-		if (new->when - now < wait)
-			wait = new->when - now;
+		if (next->when - now < wait)
+			wait = next->when - now;
 		i++;
 	}
 	pthread_mutex_unlock(&s->table);
@@ -645,7 +647,16 @@ void user_stacks_sleeper(struct user_stacks *s, const struct record_registers *r
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* ---- the thread ---- */
+/* ---- the threads ---- */
+
+/* Reads the mappings of the processes that were there before. */
+static void read_first(struct user_stacks *s)
+{
+	pthread_mutex_lock(&s->table);
+	for (size_t i = 0; i < s->npids && i < STACK_WALK_PROCESSES; i++)
+		(void)process_of(s, s->pids[i]);
+	pthread_mutex_unlock(&s->table);
+}
 
 static void *run(void *arg)
 {
@@ -656,6 +667,7 @@ static void *run(void *arg)
 
 	pthread_setname_np(pthread_self(), "ovni-stacks");
 	privilege_keep(PRIVILEGE_WRITE);
+	read_first(s);
 	while (!stop) {
 		stop = s->stop;
 		take_sleepers(s);
@@ -756,6 +768,8 @@ struct user_stacks *user_stacks_start(const char *proc, user_stacks_poll poll, v
 	s->proc = proc;
 	s->poll = poll;
 	s->source = source;
+	s->pids = pids;
+	s->npids = npids;
 	for (size_t i = 0; i < STACK_WALK_PROCESSES; i++)
 		s->processes[i].dir = -1;
 	s->found = calloc(USER_STACKS_KEPT, sizeof(*s->found));
@@ -769,8 +783,6 @@ struct user_stacks *user_stacks_start(const char *proc, user_stacks_poll poll, v
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_cond_init(&s->settled, &attributes);
 	pthread_condattr_destroy(&attributes);
-	for (size_t i = 0; i < npids && i < STACK_WALK_PROCESSES; i++)
-		(void)process_of(s, pids[i]);
 	if (s->found && s->queue && s->walk)
 		err = start_threads(s);
 	if (!err)

@@ -26,8 +26,8 @@ struct user_stacks;
 typedef int (*user_stacks_poll)(void *source, int timeout_ms,
 				void (*take)(void *arg, const struct user_stack *stack), void *arg);
 
-/* Starts the threads. `proc` is "/proc". The mappings of the processes `pids` are read now: each
- * may end at once after its first sleep. NULL after one message. */
+/* Starts the threads. `proc` is "/proc". `pids`, which must live as long: processes whose mappings
+ * are read first, since each may end at once after a sleep. NULL after one message. */
 struct user_stacks *user_stacks_start(const char *proc, user_stacks_poll poll, void *source,
 				      const uint32_t *pids, size_t npids);
 void user_stacks_stop(struct user_stacks *stacks); /* NULL is fine */
