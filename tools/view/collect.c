@@ -238,6 +238,10 @@ static int follow_use(struct collect *c, const struct intervals *intervals, uint
 	int64_t known = intervals->threads[stream].known;
 	int err = 0;
 
+	if (c->findings && use != t->use)
+		err = findings_take_use(c->findings, intervals, stream, t->use, use, c->now);
+	if (err)
+		return log_no_memory("for the findings");
 	if (t->use != TIME_NONE && known < c->now && t->since < c->now)
 		err = change_use(c, intervals, stream, TIME_LOST,
 				 known > t->since ? known : t->since);
@@ -356,7 +360,8 @@ static int take_span(void *arg, const struct intervals *intervals, uint32_t stre
 {
 	struct collect *c = arg;
 	struct thread_track *t = &c->threads[stream];
-	int err = c->spans ? cpu_times_add(c->spans, intervals, stream, cpu, from, to) : 0;
+	int err =
+		c->findings ? findings_runs.span(c->findings, intervals, stream, cpu, from, to) : 0;
 
 	if (err)
 		return log_no_memory("for the time on CPUs");
@@ -593,6 +598,8 @@ static void prefetch(const void *arg, uint32_t stream, bool soon)
 	const struct collect *c = arg;
 	const struct thread_track *t = &c->threads[stream];
 
+	if (c->findings)
+		findings_runs.prefetch(c->findings, stream, soon);
 	if (soon)
 		return;
 	__builtin_prefetch(t);
@@ -605,8 +612,10 @@ static int take_event(void *arg, const struct intervals *intervals, uint32_t str
 {
 	struct collect *c = arg;
 	int64_t child;
-	int err;
+	int err = c->findings ? findings_runs.event(c->findings, intervals, stream, ev) : 0;
 
+	if (err)
+		return log_no_memory("for the findings");
 	if (ev->clock > c->end)
 		c->end = ev->clock;
 	if (ev->model == 'O' && ev->category == 'M') {
@@ -701,7 +710,7 @@ static int finish(struct collect *c, const struct intervals *intervals)
 	return err ? err : columns_flush(&c->gaps, GAP_COLUMNS, c->page, "gaps");
 }
 
-/* Frees the state of the threads, which only the walk needs: findings_end() needs memory after it.
+/* Frees the state of the threads, which only the walk needs: the findings need memory after it.
  */
 static void free_threads(struct collect *c)
 {
@@ -712,7 +721,8 @@ static void free_threads(struct collect *c)
 }
 
 int collect_trace(struct collect *c, const struct source *source, struct filter *filter,
-		  struct page_file *page, struct cpu_times *spans, uint64_t limit, bool *damaged)
+		  struct page_file *page, struct findings_walk *findings, uint64_t limit,
+		  bool *damaged)
 {
 	static const struct interval_listener listener = {
 		.end = take_end, .span = take_span, .event = take_event, .prefetch = prefetch};
@@ -723,7 +733,6 @@ int collect_trace(struct collect *c, const struct source *source, struct filter 
 	*c = (struct collect){.source = source,
 			      .filter = filter,
 			      .page = page,
-			      .spans = spans,
 			      .limit = limit,
 			      .first = filter->first,
 			      .last = filter->last};
@@ -735,6 +744,8 @@ int collect_trace(struct collect *c, const struct source *source, struct filter 
 	err = start(c);
 	if (err)
 		return err;
+	if (findings)
+		c->findings = findings_walk_ready(findings);
 	err = intervals_walk(&intervals, source, &listener, c);
 	if (err && err != -ENOMEM && intervals.threads) { /* the part before the damage */
 		*damaged = true;
@@ -749,8 +760,10 @@ int collect_trace(struct collect *c, const struct source *source, struct filter 
 	}
 	if (err == 0)
 		err = finish(c, &intervals);
-	intervals_fini(&intervals);
 	free_threads(c);
+	if (err == 0 && c->findings)
+		err = findings_end_runs(c->findings, &intervals);
+	intervals_fini(&intervals);
 	return err;
 }
 

@@ -14,10 +14,10 @@
 
 #include "tools/lib/filter.h"
 #include "tools/view/details.h"
+#include "tools/view/findings_walk.h"
 #include "tools/view/run_block.h"
 #include "trace/analysis/function_calls.h"
 #include "trace/analysis/thread_times.h"
-#include "trace/states/cpu_time.h"
 
 #define DENSITY_BUCKETS 2048
 /* Types of points: those of marks, and this one + i of the hardware counter i of nOS-V
@@ -54,21 +54,21 @@ struct collect {
 	size_t ntypes;
 	struct hash by_type;
 	struct density busy, runnable;
-	struct cpu_times *spans; /* for the findings; NULL: there are none */
-	uint64_t limit;		 /* bytes of the sections */
-	int64_t first, last;	 /* clocks of the part in detail */
-	int64_t origin;		 /* clock of the first event */
-	int64_t end, now;	 /* clocks of the last event, and of the last one of a state */
-	bool full;		 /* the limit is reached; `last` is where */
+	struct findings *findings; /* NULL: there are none */
+	uint64_t limit;		   /* bytes of the sections */
+	int64_t first, last;	   /* clocks of the part in detail */
+	int64_t origin;		   /* clock of the first event */
+	int64_t end, now;	   /* clocks of the last event, and of the last one of a state */
+	bool full;		   /* the limit is reached; `last` is where */
 	uint64_t ngaps, nstays, ncalls, npoints;
 };
 
 /* Walks the trace and adds its blocks to the page. Returns 0, or -errno after one message;
- * collect_fini() must follow in both cases. `spans`: NULL, or gets the time on CPUs. *damaged: the
- * walk ended early, after a message; the page has the part before. */
+ * collect_fini() must follow in both cases. It makes the findings' part of the CPUs, too. *damaged:
+ * the walk ended early, after a message; the page has the part before. */
 int collect_trace(struct collect *collect, const struct source *source, struct filter *filter,
-		  struct page_file *page, struct cpu_times *spans, uint64_t limit, bool *damaged)
-	__attribute__((warn_unused_result));
+		  struct page_file *page, struct findings_walk *findings, uint64_t limit,
+		  bool *damaged) __attribute__((warn_unused_result));
 void collect_fini(struct collect *collect);
 
 #endif

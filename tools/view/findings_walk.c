@@ -20,41 +20,54 @@ static int share_streams(struct findings_walk *w, const struct stream *streams)
 	return err;
 }
 
-/* findings_read() with the spans of the walk of the page. */
-static int read_findings(struct findings_walk *w)
+static void wait_for(sem_t *moment)
 {
-	struct interval_listener listener = findings_listener;
-	struct intervals intervals = {0};
-	int err = findings_begin(w->findings, &w->source, w->first, w->last), walked;
+	while (sem_wait(moment)) /* interrupted by a signal */
+		;
+}
 
-	listener.span = NULL;
-	if (err)
-		goto out;
-	err = walked = intervals_walk(&intervals, &w->source, &listener, w->findings);
+static void begin(struct findings_walk *w)
+{
+	log_mute(true);
+	w->err = findings_begin(w->findings, &w->source, w->first, w->last);
+	w->usable = !w->err;
+	log_mute(false);
+}
+
+static int read_uses(struct findings_walk *w)
+{
+	struct intervals intervals = {0};
+	int walked = intervals_walk(&intervals, &w->source, &findings_uses, w->findings);
+	int err = walked;
+
 	if (!intervals.threads || walked == -ENOMEM)
 		goto out;
 	streams_release(w->source.streams, w->source.trace.nstreams);
-	while (sem_wait(&w->page_walked)) /* interrupted by a signal */
-		;
-	if (!w->spans)
+	wait_for(&w->page_walked);
+	if (!w->runs_ended)
 		goto out;
-	cpu_times_move_spans(&w->findings->cpus, w->spans);
-	err = findings_end(w->findings, &intervals);
-	err = err ? err : walked;
+	err = findings_end_uses(w->findings, &intervals);
+	err = err || w->findings->complete ? err : walked;
 out:
 	intervals_fini(&intervals);
 	return err;
+}
+
+static void read(struct findings_walk *w)
+{
+	log_mute(true);
+	w->err = read_uses(w);
+	log_mute(false);
 }
 
 static void *run(void *arg)
 {
 	struct findings_walk *w = arg;
 
-	log_mute(true);
-	w->err = read_findings(w);
-	if (w->findings->complete && w->err != -ENOMEM)
-		w->err = 0;
-	log_mute(false);
+	begin(w);
+	sem_post(&w->ready);
+	if (w->usable)
+		read(w);
 	return NULL;
 }
 
@@ -68,31 +81,44 @@ void findings_walk_begin(struct findings_walk *w, const struct source *source,
 	log_mute(false);
 	if (w->err)
 		return;
+	sem_init(&w->ready, 0, 0);
 	sem_init(&w->page_walked, 0, 0);
 	w->began = true;
 	w->running = !pthread_create(&w->thread, NULL, run, w);
 }
 
-/* Ends a walk that began. `spans`: NULL to give it up. */
-static void end(struct findings_walk *w, struct cpu_times *spans)
+struct findings *findings_walk_ready(struct findings_walk *w)
+{
+	if (!w->began)
+		return NULL;
+	if (w->running)
+		wait_for(&w->ready);
+	else
+		begin(w);
+	return w->usable ? w->findings : NULL;
+}
+
+/* Ends a walk that began. `runs_ended`: false to give it up. */
+static void end(struct findings_walk *w, bool runs_ended)
 {
 	if (!w->began)
 		return;
-	w->spans = spans;
+	w->runs_ended = runs_ended;
 	sem_post(&w->page_walked);
 	if (w->running)
 		pthread_join(w->thread, NULL);
-	else if (spans)
-		run(w);
+	else if (runs_ended && w->usable)
+		read(w);
 	sem_destroy(&w->page_walked);
+	sem_destroy(&w->ready);
 	w->began = false;
 }
 
-int findings_walk_end(struct findings_walk *w, struct cpu_times *spans)
+int findings_walk_end(struct findings_walk *w)
 {
 	const char *path = w->source.trace.path;
 
-	end(w, spans);
+	end(w, true);
 	streams_free(w->source.streams, w->source.trace.nstreams);
 	w->source.streams = NULL;
 	if (w->err == -ENOMEM)
@@ -104,7 +130,7 @@ int findings_walk_end(struct findings_walk *w, struct cpu_times *spans)
 
 void findings_walk_fini(struct findings_walk *w)
 {
-	end(w, NULL);
+	end(w, false);
 	streams_free(w->source.streams, w->source.trace.nstreams);
 	w->source.streams = NULL;
 }

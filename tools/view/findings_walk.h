@@ -3,10 +3,9 @@
  * findings_walk: the findings of ovni-report, computed in a thread of their own beside the walk
  * that makes the page: their data would evict each other from the caches of one CPU.
  *
- * In: an open trace, and the time of its threads on CPUs, which the walk of the page adds up since
- * it has less to do; out: findings (findings.h) of streams that share the mapped files. Messages
- * about damage come from the walk of the page alone. Without a second thread the walk follows that
- * of the page.
+ * In: an open trace; out: findings (findings.h) of streams that share the mapped files. The walk of
+ * the page has less to do, so it takes the findings' part of the runs. Messages about damage come
+ * from the walk of the page alone. Without a second thread the walk follows that of the page.
  */
 #ifndef TOOLS_VIEW_FINDINGS_WALK_H
 #define TOOLS_VIEW_FINDINGS_WALK_H
@@ -20,10 +19,11 @@ struct findings_walk {
 	struct source source; /* of the trace; the streams are its own */
 	struct findings *findings;
 	int64_t first, last;
-	struct cpu_times *spans; /* of the walk of the page; NULL: it failed */
 	pthread_t thread;
-	sem_t page_walked;
+	sem_t ready, page_walked;
 	bool began, running;
+	bool usable;	 /* findings_begin() succeeded */
+	bool runs_ended; /* the part of the runs; else the walk of the page failed */
 	int err;
 };
 
@@ -32,11 +32,13 @@ struct findings_walk {
 void findings_walk_begin(struct findings_walk *walk, const struct source *source,
 			 struct findings *findings, int64_t first, int64_t last);
 
-/* After the walk of the page, with its sums (cpu_times_add()): waits for the end. Returns 0, also
- * of a damaged trace, with the findings of the part before the damage; or -errno after one message.
- */
-int findings_walk_end(struct findings_walk *walk, struct cpu_times *spans)
-	__attribute__((warn_unused_result));
+/* Before the walk of the page: the findings of which it takes findings_runs. NULL: there are none,
+ * or findings_walk_end() will tell why. */
+struct findings *findings_walk_ready(struct findings_walk *walk);
+
+/* After the walk of the page and findings_end_runs(): waits for the end. Returns 0, also of a
+ * damaged trace, with the findings of the part before the damage; or -errno after one message. */
+int findings_walk_end(struct findings_walk *walk) __attribute__((warn_unused_result));
 
 /* Also of a walk that was not begun, or not waited for. */
 void findings_walk_fini(struct findings_walk *walk);

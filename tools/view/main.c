@@ -476,7 +476,6 @@ static int make_page(struct options *options, struct source *source, int *status
 {
 	struct page_file page = {0};
 	struct collect collect = {0};
-	struct cpu_times spans = {0};
 	struct described described = {
 		.options = options,
 		.source = source,
@@ -503,13 +502,13 @@ static int make_page(struct options *options, struct source *source, int *status
 	if (options->findings)
 		findings_walk_begin(&described.walk, source, &described.overview.findings,
 				    options->filter.first, options->filter.last);
-	cpu_times_begin(&spans, options->filter.first, options->filter.last);
 	err = collect_trace(&collect, source, &options->filter, &page,
-			    options->findings ? &spans : NULL, options->limit, &described.damaged);
+			    options->findings ? &described.walk : NULL, options->limit,
+			    &described.damaged);
 	if (err)
 		goto out;
 	if (options->findings) {
-		err = findings_walk_end(&described.walk, &spans);
+		err = findings_walk_end(&described.walk);
 		if (err)
 			goto out;
 	}
@@ -552,7 +551,6 @@ static int make_page(struct options *options, struct source *source, int *status
 out:
 	findings_walk_fini(&described.walk);
 	overview_fini(&described.overview);
-	cpu_times_fini(&spans);
 	collect_fini(&collect);
 	page_file_fini(&page);
 	free(output);

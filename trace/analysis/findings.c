@@ -122,7 +122,6 @@ static int init(struct findings *f, const struct source *source)
 	for (size_t i = 0; i < n; i++) {
 		f->threads[i].cpu = CPU_NONE;
 		f->state->holder_of[i] = NO_STREAM;
-		f->state->threads[i].started = INTERVAL_UNKNOWN;
 		f->state->threads[i].owner = NO_STREAM;
 		f->state->threads[i].released = INTERVAL_UNKNOWN;
 		if (add_process(f, (uint32_t)i))
@@ -141,7 +140,6 @@ void findings_fini(struct findings *f)
 	if (s) {
 		findings_end_path(f);
 		findings_end_messages(f);
-		pool_free(&s->periods);
 		free(s->threads);
 		free(s->parties);
 		free(s->marks);
@@ -166,6 +164,7 @@ void findings_fini(struct findings *f)
 		free(f->list[i].irq);
 	}
 	cpu_times_fini(&f->cpus);
+	findings_end_periods(f);
 	free(f->processes);
 	free(f->threads);
 	free(f->list);
@@ -252,8 +251,8 @@ struct times findings_times(const struct findings *f, uint32_t stream, int64_t c
 }
 
 /* The use of the time of a thread has changed. */
-static int take_use(struct findings *f, uint32_t stream, int64_t clock, enum time_use from,
-		    int32_t cpu)
+static void take_use(struct findings *f, uint32_t stream, int64_t clock, enum time_use from,
+		     int32_t cpu)
 {
 	struct thread_walk *w = &f->state->threads[stream];
 	enum time_use to = f->times.threads[stream].use;
@@ -263,19 +262,7 @@ static int take_use(struct findings *f, uint32_t stream, int64_t clock, enum tim
 	if (!w->seen)
 		w->first = findings_clamp(f, clock);
 	w->seen = true;
-	/* a preempted thread passes through Paused, in no time */
-	if (from >= TIME_ASLEEP && from < TIME_NONE && to < TIME_ASLEEP &&
-	    !off_cpu_runnable(from - TIME_ASLEEP)) {
-		w->woken = true;
-		w->ready = clock;
-	}
-	if (to != TIME_RUNNING || cpu < 0 || clock != findings_clamp(f, clock))
-		return 0;
-	w->runs++;
-	if (!w->woken)
-		return 0;
-	w->woken = false;
-	return findings_add_period(f->state, w, clock);
+	w->runs += to == TIME_RUNNING && cpu >= 0 && clock == findings_clamp(f, clock);
 }
 
 /* ---- MPI and runtimes ---- */
@@ -318,7 +305,8 @@ static int take_state(struct findings *f, const struct intervals *intervals, uin
 		return err;
 	if (f->state->owners && ev->value == (ev->model == 'K' ? 'O' : 'p'))
 		findings_begin_owned(f, intervals, stream, ev);
-	return take_use(f, stream, ev->clock, from, intervals->walk.threads[stream].cpu);
+	take_use(f, stream, ev->clock, from, intervals->walk.threads[stream].cpu);
+	return 0;
 }
 
 static int take_event(struct findings *f, const struct intervals *intervals, uint32_t stream,
@@ -565,11 +553,11 @@ static int finish(struct findings *f, const struct intervals *intervals)
 
 /* ---- the walk ---- */
 
-static int on_event(void *arg, const struct intervals *intervals, uint32_t stream,
-		    const struct event *ev)
+static int take_uses_event(void *arg, const struct intervals *intervals, uint32_t stream,
+			   const struct event *ev)
 {
 	struct findings *f = arg;
-	int err;
+	int err = 0;
 
 	f->state->intervals = intervals;
 	f->state->ev = ev;
@@ -577,16 +565,23 @@ static int on_event(void *arg, const struct intervals *intervals, uint32_t strea
 	err = culprits_step(&f->culprits, intervals, stream, ev);
 	if (err)
 		return err;
-	err = cpu_times_step(&f->cpus, intervals, stream, ev);
-	if (!err && f->state->path)
+	if (f->state->path)
 		err = findings_take_path(f, intervals, stream, ev);
 	if (!err && f->state->messages)
 		err = messages_step(f->state->messages, stream, ev);
 	return err ? err : take_event(f, intervals, stream, ev);
 }
 
-static int on_span(void *arg, const struct intervals *intervals, uint32_t stream, int32_t cpu,
-		   int64_t from, int64_t to)
+static int take_runs_event(void *arg, const struct intervals *intervals, uint32_t stream,
+			   const struct event *ev)
+{
+	struct findings *f = arg;
+
+	return cpu_times_step(&f->cpus, intervals, stream, ev);
+}
+
+static int take_runs_span(void *arg, const struct intervals *intervals, uint32_t stream,
+			  int32_t cpu, int64_t from, int64_t to)
 {
 	struct findings *f = arg;
 
@@ -655,20 +650,47 @@ static int read_metadata(struct findings *f)
 	return findings_list_ranks(f);
 }
 
-static void on_prefetch(const void *arg, uint32_t stream, bool soon)
+static void prefetch_runs(const void *arg, uint32_t stream, bool soon)
+{
+	const struct findings *f = arg;
+
+	findings_prefetch_period(f, stream, soon);
+}
+
+static void prefetch_uses(const void *arg, uint32_t stream, bool soon)
 {
 	const struct findings *f = arg;
 
 	if (!soon)
 		__builtin_prefetch(&f->state->threads[stream]);
-	else if (f->state->intervals)
-		findings_prefetch_period(&f->state->threads[stream], f->state->intervals->last);
 	culprits_prefetch(&f->culprits, stream, soon);
 	thread_times_prefetch(&f->times, stream, soon);
 }
 
-const struct interval_listener findings_listener = {
-	.event = on_event, .span = on_span, .prefetch = on_prefetch};
+const struct interval_listener findings_runs = {
+	.event = take_runs_event, .span = take_runs_span, .prefetch = prefetch_runs};
+const struct interval_listener findings_uses = {.event = take_uses_event,
+						.prefetch = prefetch_uses};
+
+static int take_event_of_both(void *arg, const struct intervals *intervals, uint32_t stream,
+			      const struct event *ev)
+{
+	struct findings *f = arg;
+	enum time_use from = f->times.threads[stream].use, to;
+	int err = take_runs_event(arg, intervals, stream, ev);
+
+	err = err ? err : take_uses_event(arg, intervals, stream, ev);
+	to = f->times.threads[stream].use;
+	if (err || from == to)
+		return err;
+	return findings_take_use(f, intervals, stream, from, to, ev->clock);
+}
+
+static void prefetch_both(const void *arg, uint32_t stream, bool soon)
+{
+	prefetch_runs(arg, stream, soon);
+	prefetch_uses(arg, stream, soon);
+}
 
 int findings_begin(struct findings *f, const struct source *source, int64_t first, int64_t last)
 {
@@ -680,6 +702,9 @@ int findings_begin(struct findings *f, const struct source *source, int64_t firs
 	f->last = last;
 	f->part = first != INT64_MIN || last != INT64_MAX;
 	cpu_times_begin(&f->cpus, first, last);
+	err = findings_begin_periods(f);
+	if (err)
+		return err;
 	err = thread_times_init(&f->times, source, first, last);
 	if (err)
 		return err;
@@ -708,36 +733,37 @@ int findings_begin(struct findings *f, const struct source *source, int64_t firs
 	return err ? err : findings_list_parties(f);
 }
 
-int findings_end(struct findings *f, const struct intervals *intervals)
+int findings_end_runs(struct findings *f, const struct intervals *intervals)
 {
-	int err = culprits_finish(&f->culprits, intervals);
+	return cpu_times_finish(&f->cpus, intervals);
+}
 
-	if (err)
-		return err;
-	if (f->blocked.no_memory)
-		return -ENOMEM;
-	err = cpu_times_finish(&f->cpus, intervals);
-	if (err)
-		return err;
-	err = finish(f, intervals);
+int findings_end_uses(struct findings *f, const struct intervals *intervals)
+{
+	int err = f->blocked.no_memory ? -ENOMEM : culprits_finish(&f->culprits, intervals);
+
+	err = err ? err : finish(f, intervals);
 	f->complete = !err;
 	return err;
 }
 
 int findings_read(struct findings *f, const struct source *source, int64_t first, int64_t last)
 {
+	static const struct interval_listener listener = {
+		.event = take_event_of_both, .span = take_runs_span, .prefetch = prefetch_both};
 	struct intervals intervals = {0};
 	int err = findings_begin(f, source, first, last), walked;
 
 	if (err)
 		goto out;
 	trace_drop_metadata(&source->trace); /* 24 MB of a large job */
-	walked = intervals_walk(&intervals, source, &findings_listener, f);
+	walked = intervals_walk(&intervals, source, &listener, f);
 	err = walked;
 	if (!intervals.threads || walked == -ENOMEM)
 		goto out;
 	streams_release(source->streams, source->trace.nstreams); /* the lists take memory, too */
-	err = findings_end(f, &intervals);
+	err = findings_end_runs(f, &intervals);
+	err = err ? err : findings_end_uses(f, &intervals);
 	err = err ? err : walked;
 	err = err || !f->damaged_stacks ? err : -EBADMSG;
 out:

@@ -170,12 +170,21 @@ struct cpu_steal {	 /* of the metadata: time that the hypervisor took from a CPU
 	int64_t ns;
 };
 
+/* The times between the starts of runs by a wake-up; private. */
+struct periods {
+	struct thread_periods *threads; /* of each stream */
+	struct pool sums;
+};
+
 struct findings {
-	const struct source *source;
+	/* Of the walk of the runs: */
+	struct cpu_times cpus __attribute__((aligned(ARRAY_LINE)));
+	struct periods periods;
+	/* Of the walk of the uses: */
+	const struct source *source __attribute__((aligned(ARRAY_LINE)));
 	struct culprits culprits;
 	struct thread_times times;
 	struct blocked blocked; /* uninterruptible sleeps alone */
-	struct cpu_times cpus;
 	struct thread_priorities priorities;
 	struct thread_use *threads; /* of each stream */
 	struct process_use *processes;
@@ -183,7 +192,7 @@ struct findings {
 	struct finding *list;
 	size_t n;
 	struct finding_path path;
-	bool complete; /* the list is made */
+	bool complete;	     /* the list is made */
 	bool damaged_stacks; /* findings_read() returns -EBADMSG, and sleeps have no places */
 	uint64_t events;
 	struct cpu_steal *steal; /* empty: not known */
@@ -209,15 +218,23 @@ int findings_read(struct findings *f, const struct source *source, int64_t first
 void findings_fini(struct findings *f);
 
 /*
- * The same in the walk of a program that listens to it, too: findings_begin(), the callbacks of
- * findings_listener with the struct findings as their arg, findings_end() after the walk, also
- * after one that ended early at damage. Both return 0, -ENOMEM, or -errno after one message;
- * findings_fini() must follow.
+ * The same in two walks over the same events, which may be in two threads: findings_begin(); the
+ * callbacks of findings_runs in one walk and those of findings_uses in the other one, with the
+ * struct findings as their arg; after each of them, also after one that ended early at damage, its
+ * end, that of the runs first. They return 0, -ENOMEM, or -errno after one message; findings_fini()
+ * must follow.
  */
 int findings_begin(struct findings *f, const struct source *source, int64_t first, int64_t last)
 	__attribute__((warn_unused_result));
-extern const struct interval_listener findings_listener;
-int findings_end(struct findings *f, const struct intervals *intervals)
+extern const struct interval_listener findings_runs, findings_uses;
+/* The walk of the runs tells each change of the use of a thread's time, too, at an event OH? or KC?
+ * of that thread: `from` is the use after the event before it. */
+int findings_take_use(struct findings *f, const struct intervals *intervals, uint32_t stream,
+		      enum time_use from, enum time_use to, int64_t clock)
+	__attribute__((warn_unused_result));
+int findings_end_runs(struct findings *f, const struct intervals *intervals)
+	__attribute__((warn_unused_result));
+int findings_end_uses(struct findings *f, const struct intervals *intervals)
 	__attribute__((warn_unused_result));
 
 /* ns that a thread slept, for all reasons. */

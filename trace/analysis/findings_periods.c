@@ -6,6 +6,9 @@
 #include "trace/analysis/findings_rules.h"
 
 #include <errno.h>
+#include <stdlib.h>
+
+#include "trace/base/log.h"
 
 /* Starts of runs by a wake-up, as a histogram of the time between them: 8 buckets for each power of
  * two, from PERIOD_SHIFT on; the first one has the shorter ones, too. */
@@ -23,12 +26,20 @@ struct period_sum {
 } __attribute__((packed));
 
 /* Most threads have few powers of two; those without one are NULL. */
-struct periods {
+struct histogram {
 	int64_t most, most_at, most_wait;
 	struct period_sum *power[PERIOD_POWERS]; /* 1 << PERIOD_BITS of each */
 };
 
-static const struct period_sum *sum_of(const struct periods *periods, unsigned bucket)
+struct thread_periods {
+	bool woken;	 /* the next run begins by a wake-up from a sleep */
+	int64_t ready;	 /* clock of that wake-up */
+	int64_t started; /* clock of the last run that began by one, or unknown */
+	uint32_t n;
+	struct histogram *histogram;
+} __attribute__((aligned(ARRAY_LINE)));
+
+static const struct period_sum *sum_of(const struct histogram *periods, unsigned bucket)
 {
 	static const struct period_sum none;
 	const struct period_sum *power = periods->power[bucket >> PERIOD_BITS];
@@ -47,24 +58,42 @@ static unsigned period_bucket(int64_t ns)
 	return bucket < PERIOD_BUCKETS ? bucket : PERIOD_BUCKETS - 1;
 }
 
-/* A run begins by a wake-up. */
-int findings_add_period(struct findings_state *s, struct thread_walk *w, int64_t clock)
+int findings_begin_periods(struct findings *f)
 {
-	int64_t ns = w->started == INTERVAL_UNKNOWN ? -1 : clock_distance(w->started, clock);
+	size_t n = f->source->trace.nstreams;
+
+	f->periods.threads = array_lines(n + 1, sizeof(*f->periods.threads));
+	if (!f->periods.threads)
+		return log_no_memory("for the periods of %zu threads", n);
+	for (size_t i = 0; i < n; i++)
+		f->periods.threads[i].started = INTERVAL_UNKNOWN;
+	return 0;
+}
+
+void findings_end_periods(struct findings *f)
+{
+	free(f->periods.threads);
+	pool_free(&f->periods.sums);
+}
+
+/* A run begins by a wake-up. */
+static int add_period(struct periods *periods, struct thread_periods *t, int64_t clock)
+{
+	int64_t ns = t->started == INTERVAL_UNKNOWN ? -1 : clock_distance(t->started, clock);
 	struct period_sum **power, *sum;
 	unsigned bucket;
 
-	w->started = clock;
-	if (ns < 0 || w->nperiods++ < PERIOD_SKIPPED)
+	t->started = clock;
+	if (ns < 0 || t->n++ < PERIOD_SKIPPED)
 		return 0;
-	if (!w->periods)
-		w->periods = pool_take(&s->periods, sizeof(*w->periods));
-	if (!w->periods)
+	if (!t->histogram)
+		t->histogram = pool_take(&periods->sums, sizeof(*t->histogram));
+	if (!t->histogram)
 		return -ENOMEM;
 	bucket = period_bucket(ns);
-	power = &w->periods->power[bucket >> PERIOD_BITS];
+	power = &t->histogram->power[bucket >> PERIOD_BITS];
 	if (!*power)
-		*power = pool_take(&s->periods, sizeof(**power) << PERIOD_BITS);
+		*power = pool_take(&periods->sums, sizeof(**power) << PERIOD_BITS);
 	if (!*power)
 		return -ENOMEM;
 	sum = &(*power)[bucket & ((1u << PERIOD_BITS) - 1)];
@@ -72,26 +101,46 @@ int findings_add_period(struct findings_state *s, struct thread_walk *w, int64_t
 		return 0;
 	sum->count++;
 	sum->sum = clock_sum(sum->sum, ns);
-	if (ns > w->periods->most) {
-		w->periods->most = ns;
-		w->periods->most_at = clock;
-		w->periods->most_wait = clock_distance(w->ready, clock);
+	if (ns > t->histogram->most) {
+		t->histogram->most = ns;
+		t->histogram->most_at = clock;
+		t->histogram->most_wait = clock_distance(t->ready, clock);
 	}
 	return 0;
 }
 
-void findings_prefetch_period(const struct thread_walk *w, int64_t clock)
+int findings_take_use(struct findings *f, const struct intervals *intervals, uint32_t stream,
+		      enum time_use from, enum time_use to, int64_t clock)
 {
-	if (!w->periods)
-		return;
-	__builtin_prefetch(&w->periods->most);
-	__builtin_prefetch(&w->periods->power[period_bucket(clock_distance(w->started, clock)) >>
-					      PERIOD_BITS]);
+	struct thread_periods *t = &f->periods.threads[stream];
+
+	/* a preempted thread passes through Paused, in no time */
+	if (from >= TIME_ASLEEP && from < TIME_NONE && to < TIME_ASLEEP &&
+	    !off_cpu_runnable(from - TIME_ASLEEP)) {
+		t->woken = true;
+		t->ready = clock;
+	}
+	if (to != TIME_RUNNING || from == to || !t->woken ||
+	    intervals->walk.threads[stream].cpu < 0 || clock < f->cpus.first ||
+	    clock > f->cpus.last)
+		return 0;
+	t->woken = false;
+	return add_period(&f->periods, t, clock);
+}
+
+void findings_prefetch_period(const struct findings *f, uint32_t stream, bool soon)
+{
+	const struct thread_periods *t = &f->periods.threads[stream];
+
+	if (!soon)
+		__builtin_prefetch(t);
+	else if (t->histogram)
+		__builtin_prefetch(&t->histogram->most);
 }
 
 int findings_of_jitter(struct findings *f, uint32_t stream)
 {
-	const struct periods *periods = f->state->threads[stream].periods;
+	const struct histogram *periods = f->periods.threads[stream].histogram;
 	uint64_t total = 0, seen = 0, near = 0, late = 0;
 	int64_t median, excess = 0;
 	struct finding *finding;

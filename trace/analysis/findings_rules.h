@@ -24,16 +24,11 @@ struct times {
 enum mark_role { ROLE_NONE, ROLE_LOCK, ROLE_RELEASE, ROLE_OTHER, ROLE_HELD };
 
 struct thread_walk {	     /* of one thread; each change of its state touches the first line */
-	bool woken;	     /* the run begins by a wake-up from a sleep */
 	bool seen;	     /* has an event of its state */
 	uint32_t owner;	     /* of the lock on which it sleeps: stream; NO_STREAM: none */
-	int64_t ready;	     /* clock of that wake-up */
-	int64_t started;     /* clock of the last run that began by one, or unknown */
 	int64_t first, last; /* clocks of its life in the trace */
 	uint64_t runs;
-	uint32_t nperiods;
 	enum mark_role inside; /* of --api pthread */
-	struct periods *periods;
 
 	/* regions of a runtime: a bit for each open one, 1 = the thread waits in it */
 	uint64_t regions;
@@ -54,11 +49,8 @@ struct thread_walk {	     /* of one thread; each change of its state touches the
 	bool last_valid;	 /* it was the only mutex of the thread */
 } __attribute__((aligned(ARRAY_LINE)));
 
-_Static_assert(offsetof(struct thread_walk, periods) < ARRAY_LINE, "one line of the cache");
-
 struct findings_state { /* of the walk */
 	struct thread_walk *threads;
-	struct pool periods;	 /* of the threads */
 	uint32_t *parties;	 /* of each stream (culprits.h); the group is its process */
 	struct hash processes;	 /* (loom, pid) */
 	struct mark_name *marks; /* sorted by type and value after the first event */
@@ -195,9 +187,9 @@ int findings_of_rank_imbalance(struct findings *f);
 
 /* findings_periods.c */
 
-int findings_add_period(struct findings_state *s, struct thread_walk *w, int64_t clock);
-/* For the next period of a thread, which may end at this clock. */
-void findings_prefetch_period(const struct thread_walk *w, int64_t clock);
+int findings_begin_periods(struct findings *f);
+void findings_prefetch_period(const struct findings *f, uint32_t stream, bool soon);
+void findings_end_periods(struct findings *f);
 int findings_of_jitter(struct findings *f, uint32_t stream);
 
 #endif

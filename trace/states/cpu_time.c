@@ -110,20 +110,6 @@ static void free_rows(struct cpu_times *times)
 	times->nrows = times->nbatch = 0;
 }
 
-void cpu_times_move_spans(struct cpu_times *times, struct cpu_times *from)
-{
-	free_rows(times);
-	times->rows = from->rows;
-	times->nrows = from->nrows;
-	times->batch = from->batch;
-	times->nbatch = from->nbatch;
-	times->sums = from->sums;
-	from->sums = (struct pool){0};
-	from->rows = NULL;
-	from->batch = NULL;
-	from->nrows = from->nbatch = 0;
-}
-
 static int list_row(struct cpu_times *times, uint32_t stream)
 {
 	const struct span_row *row = &times->rows[stream];

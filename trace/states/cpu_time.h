@@ -96,9 +96,6 @@ static inline void cpu_times_begin(struct cpu_times *times, int64_t first, int64
 int cpu_times_add(struct cpu_times *times, const struct intervals *intervals, uint32_t stream,
 		  int32_t cpu, int64_t from, int64_t to);
 
-/* Moves the spans added to `from`, of a walk beside this one of the same source and part. */
-void cpu_times_move_spans(struct cpu_times *times, struct cpu_times *from);
-
 /* In a part, each event of the walk (interval_listener.event). Returns 0 or -ENOMEM. */
 int cpu_times_step(struct cpu_times *times, const struct intervals *intervals, uint32_t stream,
 		   const struct event *ev);
