@@ -192,7 +192,7 @@ int culprits_init(struct culprits *c, const struct source *source, int64_t first
 	c->last = last;
 	c->most = n < CULPRITS_MOST / CULPRITS_LEAST ? CULPRITS_MOST / (uint32_t)(n + 1)
 						     : CULPRITS_LEAST;
-	c->waits = calloc(n + 1, sizeof(*c->waits));
+	c->waits = array_lines(n + 1, sizeof(*c->waits));
 	c->threads = array_lines(n + 1, sizeof(*c->threads));
 	c->sums = array_lines(n + 1, sizeof(*c->sums));
 	c->waits_on = calloc(n + 1, sizeof(*c->waits_on));

@@ -23,7 +23,6 @@ int thread_times_init(struct thread_times *times, const struct source *source, i
 	times->threads = array_lines(n + 1, sizeof(*times->threads));
 	if (!times->threads)
 		return log_no_memory("for %zu threads of %s", n, source->trace.path);
-	times->nthreads = n;
 	for (size_t i = 0; i < n; i++)
 		times->threads[i].use = TIME_NONE;
 	return 0;
@@ -31,8 +30,7 @@ int thread_times_init(struct thread_times *times, const struct source *source, i
 
 void thread_times_fini(struct thread_times *times)
 {
-	for (size_t i = 0; i < times->nthreads; i++)
-		free(times->threads[i].stays);
+	pool_free(&times->stays);
 	free(times->threads);
 	memset(times, 0, sizeof(*times));
 }
@@ -84,16 +82,18 @@ static int64_t known_run(const struct thread_times *times, uint32_t stream)
 #define STAYS_FIRST 4 /* most threads have no more uses of their time */
 
 /* The stays in the present use, or NULL without memory. */
-static struct time_stays *stays_now(struct thread_time *t)
+static struct time_stays *stays_now(struct thread_times *times, struct thread_time *t)
 {
 	uint8_t *at = &t->at[t->use], n = t->nstays;
 
 	if (!*at && (!n || (n >= STAYS_FIRST && !(n & (n - 1))))) {
 		struct time_stays *more =
-			reallocarray(t->stays, n ? 2 * n : STAYS_FIRST, sizeof(*more));
+			pool_take(&times->stays, (n ? 2 * n : STAYS_FIRST) * sizeof(*more));
 
 		if (!more)
 			return NULL;
+		if (n)
+			memcpy(more, t->stays, n * sizeof(*more));
 		t->stays = more;
 	}
 	if (!*at) {
@@ -116,7 +116,7 @@ static void end_stay(struct thread_times *times, uint32_t stream, int64_t end)
 		times->stay(times->arg, stream, t->use, t->since, end);
 	if (times->unsummed)
 		goto out;
-	stays = stays_now(t);
+	stays = stays_now(times, t);
 	if (stays)
 		time_stays_add(stays, &(struct time_stays){1, ns, ns, t->since});
 	else

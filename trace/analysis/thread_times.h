@@ -72,7 +72,7 @@ _Static_assert(TIME_RUNNING == 0, "the sum of the runs is in it, too");
 
 struct thread_times {
 	struct thread_time *threads; /* of each stream */
-	size_t nthreads;
+	struct pool stays;	     /* private: of the threads */
 	const struct source *source;
 	int64_t first, last, now;
 	/* Takes each stay when it ends, longer than 0 ns; or NULL. */

@@ -22,11 +22,11 @@
 #define ARRAY_LINE 64 /* bytes of a line of the cache */
 #define ARRAY_HUGE (2u << 20)
 
-/* Returns `n` zeroed elements of `size` bytes, a multiple of ARRAY_LINE: for random access, they
- * begin at a line, and a large array is in huge pages. NULL without memory. The caller frees it. */
+/* Returns `n` zeroed elements of `size` bytes. For random access, they begin at a line of the
+ * cache, and a large array is in huge pages. NULL without memory. The caller frees it. */
 static inline void *array_lines(size_t n, size_t size)
 {
-	size_t bytes = n * size, unit = bytes < ARRAY_HUGE / 2 ? ARRAY_LINE : ARRAY_HUGE;
+	size_t bytes = n * size, unit = bytes < ARRAY_HUGE / 8 ? ARRAY_LINE : ARRAY_HUGE;
 	void *list;
 
 	if (bytes / size != n || bytes > SIZE_MAX / 2)

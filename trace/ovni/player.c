@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/base/array.h"
 #include "trace/base/log.h"
 
 #define GATE_NS	    (3600ull * 1000 * 1000 * 1000)
@@ -259,8 +260,8 @@ int player_open(struct player *player, struct stream *streams, size_t nstreams,
 	while (nodes < 2 * nstreams + 2)
 		nodes *= 2;
 	if (nstreams <= UINT32_MAX) {
-		player->clocks = aligned_alloc(NODES_ALIGN, nodes * sizeof(*player->clocks));
-		player->heap = calloc(nodes, sizeof(*player->heap));
+		player->clocks = array_lines(nodes, sizeof(*player->clocks));
+		player->heap = array_lines(nodes, sizeof(*player->heap));
 	}
 	if (!player->clocks || !player->heap) {
 		err = log_no_memory("while playing %zu streams", nstreams);
