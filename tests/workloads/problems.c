@@ -384,22 +384,24 @@ static void data(void)
 }
 
 /*
- * A thread whose whole life is reads: it sleeps when it is neither on a CPU nor waits for one. Time
- * that a hypervisor stole from it on a CPU is included, since the CPU clock leaves it out.
+ * A thread that only reads from `begin` on: it sleeps when it is neither on a CPU nor waits for
+ * one. Time that a hypervisor stole from it on a CPU is included, since the CPU clock leaves it
+ * out.
  */
-static void say_slept(int64_t begin)
+static void say_slept(struct times begin)
 {
-	struct times t = times_now();
+	struct times t = times_since(begin); /* without the wait of a newborn for its first CPU */
 	struct rusage usage;
 
 	must(!getrusage(RUSAGE_THREAD, &usage), "getrusage");
-	say("tid=%d slept=%ld sleeps=%ld faults=%ld", gettid(),
-	    (long)(t.wall - begin - t.waited - t.cpu), usage.ru_nvcsw, usage.ru_majflt);
+	say("tid=%d slept=%ld sleeps=%ld faults=%ld", gettid(), (long)(t.wall - t.waited - t.cpu),
+	    usage.ru_nvcsw, usage.ru_majflt);
 }
 
 static void *reader(void *arg)
 {
-	int64_t begin = now_ns(), end = begin + msec * MSEC;
+	struct times begin = times_now();
+	int64_t end = begin.wall + msec * MSEC;
 	void *block = aligned_alloc(4096, BLOCK);
 
 	must(block != NULL, "aligned_alloc");
@@ -418,7 +420,8 @@ static void io(void)
 
 static void *toucher(void *arg)
 {
-	int64_t begin = now_ns(), end = begin + msec * MSEC;
+	struct times begin = times_now();
+	int64_t end = begin.wall + msec * MSEC;
 	long n = BLOCKS * BLOCK / 4096;
 	char *file = mmap(NULL, (size_t)n * 4096, PROT_READ, MAP_SHARED, (int)(intptr_t)arg, 0);
 	volatile char *bytes = file;
