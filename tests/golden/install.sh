@@ -33,7 +33,7 @@ cmp "$S/bpf/COPYING" share/doc/ovni-bpf/COPYING
 for text in README.md CHANGELOG.md CONTRIBUTING.md LICENSE; do
 	cmp "$S/$text" "share/doc/ovni-bpf/$text"
 done
-for text in "$S"/docs/*.md "$S"/docs/spec/*.md; do
+for text in "$S"/docs/*.md "$S"/docs/internals/*.md "$S"/docs/spec/*.md; do
 	cmp "$text" "share/doc/ovni-bpf/${text#"$S"/}"
 done
 hidden=$(find "$root" -type f ! -perm -444 -o -type d -mindepth 1 ! -perm -555)
