@@ -387,12 +387,12 @@ static void put_job(struct info *info)
 	info->unreadable |= err != 0; /* reported */
 	if (!err && job.is) {
 		node = json_put_object(info->doc, "job");
-		json_put_string(node, "key", job.key);
-		if (job.nodes_expected >= 0)
-			json_put_int(node, "nodes", job.nodes_expected);
+		json_put_string(node, "key", job.apps[0].key);
+		if (job_expected_nodes(&job) >= 0)
+			json_put_int(node, "nodes", job_expected_nodes(&job));
 		json_put_int(node, "nodes_complete", (int64_t)job_complete_nodes(&job));
-		if (job.ranks_expected >= 0)
-			json_put_int(node, "ranks", job.ranks_expected);
+		if (job_expected_ranks(&job) >= 0)
+			json_put_int(node, "ranks", job_expected_ranks(&job));
 		json_put_int(node, "ranks_recorded", (int64_t)job_recorded_ranks(&job));
 		list = json_put_array(node, "list");
 		for (size_t i = 0; i < job.nnodes; i++) {
@@ -401,6 +401,7 @@ static void put_job(struct info *info)
 
 			node = json_put_object(list, NULL);
 			json_put_string(node, "node", n->name);
+			json_put_int(node, "app_id", n->app);
 			json_put_string(node, "ranks",
 					job_ranks_text(n->ranks, n->nranks, ranks, sizeof(ranks)));
 			json_put_u64(node, "threads", n->threads);

@@ -109,3 +109,52 @@ all 3 'loom.e.*is missing'
 damaged && sed -i 's/"rank": *1/"rank":0/' damaged/node/n2.json damaged/loom.n2/proc.2/thread.2/stream.json
 rm -rf out
 judge 1 'rank 0' "$B/bin/ovni-emu" -o out damaged
+
+# ---- a second step of the same job: an application of its own, with the same rank numbers ----
+make_trace steps <<'E'
+thread n1 1 1 ovni.rank=0 ovni.nranks=1 bpf.events="2" bpf.session.t0="0" bpf.session.t1="1000" bpf.session.lost="0" bpf.session.streams="1" bpf.session.counts={"events":"2"}
+0 OHx i32:0 i32:-1 u64:0
+1000 OHe
+thread n1.app2 1 1 ovni.app_id=2 ovni.rank=0 ovni.nranks=1 bpf.events="2" bpf.session.t0="0" bpf.session.t1="1000" bpf.session.lost="0" bpf.session.streams="1" bpf.session.counts={"events":"2"}
+0 OHx i32:0 i32:-1 u64:0
+1000 OHe
+E
+mkdir steps/node
+for app in 1 2; do
+	dot=$([ $app = 1 ] || echo .app$app)
+	echo '{"version":1,"key":"k'$app'","job":"j","launcher":"srun","ranks":1,"nodes":1}' >"steps/job$dot.json"
+	echo '{"app_id":'$app',"state":"complete","threads":1,"events":2,"lost":0,"members":[{"rank":0}]}' >"steps/node/n1$dot.json"
+done
+damaged() { rm -rf damaged; cp -R steps damaged; }
+damaged
+all 0 ''
+judge 0 '2 of 2 nodes complete, 2 of 2 ranks recorded' "$B/bin/ovni-info" damaged
+judge 0 '^ *n1.app2  *0  *1  *2  *0  .*complete$' "$B/bin/ovni-info" damaged
+# the row of a host is that of all its looms
+printf 'rank hostname offset_median offset_mean offset_std\n0 n1 5 5.0 0\n' >damaged/clock-offsets.txt
+rm -rf out
+judge 0 '' "$B/bin/ovni-emu" -o out damaged
+damaged && rm damaged/node/n1.app2.json
+all 3 '1 of 1 nodes of application 2 left nothing; rank 0 of 1 of application 2 is not recorded'
+damaged && rm damaged/node/n1.json
+all 3 '1 of 1 nodes of application 1 left nothing; rank 0 of 1 of application 1 is not recorded'
+damaged && rm damaged/job.app2.json
+all 3 'job.app2.json is missing'
+damaged && rm damaged/job.json
+all 3 'job.json is missing'
+damaged && rm damaged/job.json damaged/node/n1.json
+all 3 'job.json is missing'
+damaged && rm -r damaged/loom.n1.app2
+all 3 'loom.n1.app2 is missing'
+damaged && sed -i 's/complete/recording/' damaged/node/n1.app2.json
+all 3 'the recorder of node n1.app2 has not ended'
+for value in '"x"' 1e19 -1 0 1001 null '[]'; do # as without a number: the first one has both nodes
+	damaged && sed -i "s/\"app_id\":2/\"app_id\":$value/" damaged/node/n1.app2.json
+	all 3 '1 of 1 nodes of application 2 left nothing'
+done
+damaged && sed -i 's/"app_id":2/"app_id":1000/' damaged/node/n1.app2.json
+all 3 'job.app3.json is missing; job.app4.json is missing'
+damaged && printf '{' >damaged/job.app2.json
+all 3 'damaged'
+damaged && rm damaged/job.app2.json && ln -s /dev/zero damaged/job.app2.json
+all 3 'is damaged'

@@ -77,10 +77,10 @@ check(len(processes) == 4, "other processes:", processes)
 verdict()
 P
 
-# ---- a directory that is not empty ----
-cp -r t before
+# ---- a directory that is not empty, of no step of this job ----
+mv t before && mkdir t && cp -r before/loom.n1 t && cp -r t alone
 record_job t >log 2>&1
 ended 1 "a directory that is not empty" log
 expect "by name: $(cat log)" [ "$(grep -c "'t' exists, and is not empty" log)" = 1 ]
-expect "not touched" diff -r before t
+expect "not touched" diff -r alone t
 finish

@@ -19,6 +19,7 @@ static struct description simple(void)
 {
 	return (struct description){.pid = 10,
 				    .tid = 11,
+				    .app_id = 1,
 				    .loom = "node",
 				    .names = one_name,
 				    .nnames = 1,

@@ -62,7 +62,9 @@ struct settings {
 
 static const struct cli_option cli_options[] = {
 	{"output", 'o', "DIR", cli_text, TO(output),
-	 "directory of the trace, which all nodes reach; empty or not there (default: ovni)"},
+	 "directory of the trace, which all nodes reach; empty, not there, or of this job "
+	 "(default: "
+	 "ovni)"},
 	{"job-timeout", 0, "TIME", cli_time, TO(timeout_ns),
 	 "begin without a node whose recorder has not begun in this time, and end without a rank "
 	 "that "
@@ -115,6 +117,7 @@ struct ovni_job {
 	int told;   /* recorders that had begun, as last reported */
 	bool leads; /* the first process of this host */
 	struct recorder_child child;
+	int64_t recorder;    /* the pid of the child, also after its end */
 	char path[PATH_MAX]; /* of the recorder */
 };
 
@@ -242,7 +245,7 @@ static void end_recorders(struct ovni_job *job)
 
 		snprintf(why, sizeof(why), "the recorder was killed by signal %d",
 			 WTERMSIG(job->child.status));
-		job_node_killed(dir, why);
+		job_node_killed(dir, job->recorder, why);
 		close(dir);
 	}
 }
@@ -294,9 +297,12 @@ static int find_recorder(struct ovni_job *job)
 	return -errno;
 }
 
-/* The directory of the trace must be empty, or not there: nothing of another job is touched. */
+/* The directory of the trace must be empty, not there, or have another step of our job: nothing of
+ * another job is touched. */
 static int check_directory(const char *path)
 {
+	struct job files = {0};
+	char id[JOB_ID_MAX];
 	DIR *dir = opendir(path);
 	struct dirent *entry;
 	int err = 0;
@@ -311,6 +317,10 @@ static int check_directory(const char *path)
 	while (!err && (entry = readdir(dir)))
 		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
 			err = -EEXIST;
+	if (err && !job_read(&files, dirfd(dir)) && files.napps && job_of_process(id) &&
+	    !strcmp(files.apps[0].job, id))
+		err = 0;
+	job_free(&files);
 	closedir(dir);
 	if (err)
 		log_error("'%s' exists, and is not empty: choose another directory with -o", path);
@@ -355,7 +365,9 @@ static int start_recorder(struct ovni_job *job)
 	for (char **option = job->settings.recorder; *option && n < OPTIONS_MAX; option++)
 		argv[n++] = *option;
 	argv[n] = NULL;
-	return recorder_child_start(&job->child, argv);
+	n = recorder_child_start(&job->child, argv);
+	job->recorder = job->child.pid;
+	return n;
 }
 
 /* ---- the end ---- */
@@ -376,7 +388,7 @@ static void print_last(const struct ovni_job *job, const struct job *files,
 		" nodes=%d nodes_complete=%zu ranks=%d ranks_recorded=%zu clock_bound_ns=%" PRIi64
 		" status=%d",
 		text_shown(job->settings.output), threads, events, lost, job->nodes,
-		job_complete_nodes(files), files->ranks_expected, job_recorded_ranks(files),
+		job_complete_nodes(files), job_expected_ranks(files), job_recorded_ranks(files),
 		clocks->n ? clock_table_bound(clocks) : CLOCK_BOUND_UNKNOWN, status);
 }
 

@@ -30,7 +30,7 @@
 #define BOUND_GOOD 50000
 #define AGAIN_NS   INT64_C(1000000000)
 #define HOST_SIZE  256
-#define HOST_ENTRY 256 /* a name in a directory, with its NUL */
+#define LOOM	   "loom."
 
 enum tag { TAG_BEGIN = 1, TAG_PING, TAG_PONG };
 
@@ -341,38 +341,41 @@ static void add_up(struct clock_sum *sum, const struct clock_row *row)
 		sum->drift = drift;
 }
 
-/* Does a directory have an entry that begins with `prefix`, and goes on with the host, if it is not
- * NULL? The name of the entry goes to `found`. */
-static bool has_entry(const char *path, const char *prefix, const char *host,
-		      char found[HOST_ENTRY])
+/* Does a directory have an entry that begins with `prefix`? */
+static bool has_entry(const char *path, const char *prefix)
 {
-	size_t length = strlen(prefix);
 	DIR *dir = opendir(path);
 	struct dirent *entry;
 	bool has = false;
 
-	while (dir && !has && (entry = readdir(dir))) {
-		const char *name = entry->d_name;
-
-		has = !strncmp(name, prefix, length) &&
-		      (!host || (clock_host_length(name + length) == strlen(host) &&
-				 !strncmp(name + length, host, strlen(host))));
-		snprintf(found, HOST_ENTRY, "%s", name);
-	}
+	while (dir && !has && (entry = readdir(dir)))
+		has = !strncmp(entry->d_name, prefix, strlen(prefix));
 	if (dir)
 		closedir(dir);
 	return has;
 }
 
-/* Does the directory of a trace have streams of the host? */
+/* Does the directory of a trace have streams of the host, in any of its looms? */
 static bool has_streams(const char *trace, const char *host)
 {
-	char name[HOST_ENTRY], path[PATH_MAX];
+	DIR *dir = opendir(trace);
+	char path[PATH_MAX];
+	struct dirent *entry;
+	bool has = false;
 
-	if (!has_entry(trace, "loom.", host, name) ||
-	    snprintf(path, sizeof(path), "%s/%s", trace, name) >= (int)sizeof(path))
-		return false;
-	return has_entry(path, "proc.", NULL, name);
+	while (dir && !has && (entry = readdir(dir))) {
+		const char *loom = entry->d_name + strlen(LOOM);
+
+		has = !strncmp(entry->d_name, LOOM, strlen(LOOM)) &&
+		      clock_host_length(loom) == strlen(host) &&
+		      !strncmp(loom, host, strlen(host)) &&
+		      snprintf(path, sizeof(path), "%s/%s", trace, entry->d_name) <
+			      (int)sizeof(path) &&
+		      has_entry(path, "proc.");
+	}
+	if (dir)
+		closedir(dir);
+	return has;
 }
 
 /* --append: the first measurement makes the rows, the last one completes them. */

@@ -21,6 +21,7 @@
 #include "trace/base/text.h"
 
 #define SUFFIX	  ".json"
+#define APP	  ".app" /* and a number: an application from 2 on */
 #define RANKS_MAX 1000000
 
 static int by_number(const void *a, const void *b)
@@ -30,9 +31,11 @@ static int by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static int by_name(const void *a, const void *b)
+static int by_app(const void *a, const void *b)
 {
-	return strcmp(((const struct job_node *)a)->name, ((const struct job_node *)b)->name);
+	const struct job_node *x = a, *y = b;
+
+	return x->app != y->app ? (x->app > y->app) - (x->app < y->app) : strcmp(x->name, y->name);
 }
 
 static void copy(char *to, size_t size, const char *text)
@@ -68,14 +71,29 @@ static int read_ranks(struct job_node *node, const struct json *members)
 	return 0;
 }
 
+/* Makes room for the application. */
+static struct job_app *app_of(struct job *job, uint32_t number)
+{
+	while (job->napps < number) {
+		struct job_app *app = ARRAY_ADD(job->apps, job->napps);
+
+		if (!app)
+			return NULL;
+		*app = (struct job_app){.nodes_expected = -1, .ranks_expected = -1};
+		app->no_file = true;
+	}
+	return &job->apps[number - 1];
+}
+
 static int read_node(struct job *job, int dirfd, const char *file)
 {
 	struct json *json = json_load(dirfd, file);
 	const char *why = json_string(json_key(json, "why"));
 	struct job_node *node;
 	char loom[sizeof("loom.") + JOB_NODE_MAX];
+	struct job_app *app;
 	struct stat st;
-	int32_t ranks;
+	int32_t number;
 	int err = json ? -ENOMEM : -EINVAL;
 
 	if (!json)
@@ -93,8 +111,13 @@ static int read_node(struct job *job, int dirfd, const char *file)
 	(void)json_u64(json_key(json, "threads"), &node->threads);
 	(void)json_u64(json_key(json, "events"), &node->events);
 	(void)json_u64(json_key(json, "lost"), &node->lost);
-	ranks = expected(json, "ranks"); /* of a job whose launcher has told no recorder */
-	job->ranks_expected = ranks > job->ranks_expected ? ranks : job->ranks_expected;
+	number = expected(json, "app_id");
+	node->app = number > 0 && number <= JOB_APPS_MAX ? (uint32_t)number : 1;
+	app = app_of(job, node->app);
+	if (!app)
+		goto out;
+	number = expected(json, "ranks"); /* of a job whose launcher has told no recorder */
+	app->ranks_expected = number > app->ranks_expected ? number : app->ranks_expected;
 	err = read_ranks(node, json_key(json, "members"));
 	snprintf(loom, sizeof(loom), "loom.%s", node->name);
 	node->no_loom = node->threads && fstatat(dirfd, loom, &st, AT_SYMLINK_NOFOLLOW);
@@ -140,31 +163,52 @@ static int read_nodes(struct job *job, int dirfd)
 	}
 	closedir(dir);
 	if (job->nnodes)
-		qsort(job->nodes, job->nnodes, sizeof(*job->nodes), by_name);
+		qsort(job->nodes, job->nnodes, sizeof(*job->nodes), by_app);
 	return err;
+}
+
+/* The applications are numbered without gaps. Returns 1 after the last one. */
+static int read_app(struct job *job, int dirfd, uint32_t number)
+{
+	char name[JOB_FILE_MAX];
+	struct job_app *app;
+	struct json *json;
+	struct stat st;
+
+	job_file_name(name, number);
+	if (number > JOB_APPS_MAX ||
+	    (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) && errno == ENOENT))
+		return 1;
+	json = json_load(dirfd, name);
+	if (!json)
+		return -EINVAL;
+	app = app_of(job, number);
+	if (app) {
+		app->no_file = false;
+		copy(app->key, sizeof(app->key), json_string(json_key(json, "key")));
+		copy(app->job, sizeof(app->job), json_string(json_key(json, "job")));
+		app->nodes_expected = expected(json, "nodes");
+		app->ranks_expected = expected(json, "ranks");
+	}
+	json_free(json);
+	if (app)
+		return 0;
+	log_lack("while reading the nodes of a job");
+	return -ENOMEM;
 }
 
 int job_read(struct job *job, int dirfd)
 {
-	struct json *json;
-	struct stat st;
+	int err = 0;
 
-	*job = (struct job){.nodes_expected = -1, .ranks_expected = -1};
-	if (fstatat(dirfd, JOB_FILE, &st, AT_SYMLINK_NOFOLLOW) && errno == ENOENT) {
-		int err = read_nodes(job, dirfd);
-
-		job->is = job->no_file = job->nnodes;
-		return err;
-	}
-	json = json_load(dirfd, JOB_FILE);
-	if (!json)
-		return -EINVAL;
-	job->is = true;
-	copy(job->key, sizeof(job->key), json_string(json_key(json, "key")));
-	job->nodes_expected = expected(json, "nodes");
-	job->ranks_expected = expected(json, "ranks");
-	json_free(json);
-	return read_nodes(job, dirfd);
+	*job = (struct job){0};
+	/* also without a first one */
+	for (uint32_t number = 1; !err || (err > 0 && number == 2); number++)
+		err = read_app(job, dirfd, number);
+	if (err > 0)
+		err = read_nodes(job, dirfd);
+	job->is = job->napps;
+	return err;
 }
 
 void job_free(struct job *job)
@@ -174,6 +218,7 @@ void job_free(struct job *job)
 		free(job->nodes[i].ranks);
 	}
 	free(job->nodes);
+	free(job->apps);
 	*job = (struct job){0};
 }
 
@@ -195,6 +240,30 @@ size_t job_recorded_ranks(const struct job *job)
 	for (size_t i = 0; i < job->nnodes; i++)
 		n += strcmp(job->nodes[i].state, "failed") ? job->nodes[i].nranks : 0;
 	return n;
+}
+
+int32_t job_expected_nodes(const struct job *job)
+{
+	int64_t sum = job->napps ? 0 : -1;
+
+	for (size_t i = 0; i < job->napps; i++) {
+		int32_t nodes = job->apps[i].nodes_expected;
+
+		sum = nodes < 0 || sum < 0 ? -1 : sum + nodes;
+	}
+	return sum > INT32_MAX ? -1 : (int32_t)sum;
+}
+
+int32_t job_expected_ranks(const struct job *job)
+{
+	int64_t sum = job->napps ? 0 : -1;
+
+	for (size_t i = 0; i < job->napps; i++) {
+		int32_t ranks = job->apps[i].ranks_expected;
+
+		sum = ranks < 0 || sum < 0 ? -1 : sum + ranks;
+	}
+	return sum > INT32_MAX ? -1 : (int32_t)sum;
 }
 
 const char *job_ranks_text(const int32_t *ranks, size_t n, char *text, size_t size)
@@ -233,23 +302,32 @@ static void __attribute__((format(printf, 2, 3))) put(struct reasons *r, const c
 	r->at = r->at < JOB_TEXT ? r->at : JOB_TEXT - 1;
 }
 
-/* The ranks that no recorded node has. */
-static void put_missing_ranks(const struct job *job, struct reasons *r)
+/* " of application 2", where there are several. */
+static const char *of_app(const struct job *job, uint32_t number, char text[32])
 {
-	int32_t *missing = NULL;
+	text[0] = '\0';
+	if (job->napps > 1)
+		snprintf(text, 32, " of application %" PRIu32, number);
+	return text;
+}
+
+/* The ranks that no recorded node has. */
+static void put_missing_ranks(const struct job *job, uint32_t number, struct reasons *r)
+{
+	int32_t *missing = NULL, size = job->apps[number - 1].ranks_expected;
 	size_t n = 0;
-	char list[256];
+	char list[256], of[32];
 	bool *found;
 
-	if (job->ranks_expected <= 0 || job->ranks_expected > RANKS_MAX)
+	if (size <= 0 || size > RANKS_MAX)
 		return;
-	found = calloc((size_t)job->ranks_expected, sizeof(*found));
+	found = calloc((size_t)size, sizeof(*found));
 	for (size_t i = 0; found && i < job->nnodes; i++)
 		for (size_t k = 0; k < job->nodes[i].nranks; k++)
-			if (job->nodes[i].ranks[k] < job->ranks_expected &&
+			if (job->nodes[i].app == number && job->nodes[i].ranks[k] < size &&
 			    strcmp(job->nodes[i].state, "failed"))
 				found[job->nodes[i].ranks[k]] = true;
-	for (int32_t rank = 0; found && rank < job->ranks_expected; rank++) {
+	for (int32_t rank = 0; found && rank < size; rank++) {
 		int32_t *added = found[rank] ? NULL : ARRAY_ADD(missing, n);
 
 		if (added)
@@ -258,51 +336,105 @@ static void put_missing_ranks(const struct job *job, struct reasons *r)
 	if (!found)
 		put(r, "out of memory (for the ranks of the job)");
 	else if (n)
-		put(r, "rank%s %s of %" PRId32 " %s not recorded", plural(n, "", "s"),
-		    job_ranks_text(missing, n, list, sizeof(list)), job->ranks_expected,
+		put(r, "rank%s %s of %" PRId32 "%s %s not recorded", plural(n, "", "s"),
+		    job_ranks_text(missing, n, list, sizeof(list)), size, of_app(job, number, of),
 		    plural(n, "is", "are"));
 	free(missing);
 	free(found);
 }
 
+/* The nodes of an application that left nothing. */
+static void put_missing_nodes(const struct job *job, uint32_t number, struct reasons *r)
+{
+	int32_t expected = job->apps[number - 1].nodes_expected;
+	size_t n = 0;
+	char of[32];
+
+	for (size_t i = 0; i < job->nnodes; i++)
+		n += job->nodes[i].app == number;
+	if (expected > 0 && n < (size_t)expected)
+		put(r, "%zu of %" PRId32 " nodes%s left nothing", (size_t)expected - n, expected,
+		    of_app(job, number, of));
+}
+
+static void put_node(const struct job_node *node, struct reasons *r)
+{
+	if (node->no_loom)
+		put(r, "loom.%s is missing", node->name);
+	if (!strcmp(node->state, "recording"))
+		put(r, "the recorder of node %s has not ended, or was killed", node->name);
+	else if (strcmp(node->state, "complete"))
+		put(r, "node %s is %s%s%s", node->name,
+		    *node->state ? node->state : "without a state", node->why ? ": " : "",
+		    node->why ? node->why : "");
+}
+
 const char *job_text(const struct job *job, char text[JOB_TEXT])
 {
 	struct reasons r = {.text = text};
+	char name[JOB_FILE_MAX];
 
 	text[0] = '\0';
-	if (!job->is)
-		return text;
-	if (job->no_file)
-		put(&r, JOB_FILE " is missing");
-	for (size_t i = 0; i < job->nnodes; i++) {
-		const struct job_node *node = &job->nodes[i];
-
-		if (node->no_loom)
-			put(&r, "loom.%s is missing", node->name);
-		if (!strcmp(node->state, "recording"))
-			put(&r, "the recorder of node %s has not ended, or was killed", node->name);
-		else if (strcmp(node->state, "complete"))
-			put(&r, "node %s is %s%s%s", node->name,
-			    *node->state ? node->state : "without a state", node->why ? ": " : "",
-			    node->why ? node->why : "");
+	for (uint32_t i = 1; i <= job->napps; i++) {
+		job_file_name(name, i);
+		if (job->apps[i - 1].no_file)
+			put(&r, "%s is missing", name);
 	}
-	if (job->nodes_expected > 0 && job->nnodes < (size_t)job->nodes_expected)
-		put(&r, "%zu of %" PRId32 " nodes left nothing",
-		    (size_t)job->nodes_expected - job->nnodes, job->nodes_expected);
-	put_missing_ranks(job, &r);
+	for (size_t i = 0; i < job->nnodes; i++)
+		put_node(&job->nodes[i], &r);
+	for (uint32_t i = 1; i <= job->napps; i++) {
+		put_missing_nodes(job, i, &r);
+		put_missing_ranks(job, i, &r);
+	}
 	return text;
 }
 
-/* ---- writing ---- */
+/* ---- names ---- */
 
-void job_node_name(char name[JOB_NODE_MAX])
+void job_node_name(char name[JOB_NODE_MAX], uint32_t app)
 {
 	struct utsname host;
 
 	uname(&host);
-	snprintf(name, JOB_NODE_MAX, "%s", host.nodename);
+	if (app > 1)
+		snprintf(name, JOB_NODE_MAX, "%s" APP "%" PRIu32, host.nodename, app);
+	else
+		snprintf(name, JOB_NODE_MAX, "%s", host.nodename);
 	for (char *at = name; *at; at++)
 		*at = *at == '/' ? '-' : *at;
+}
+
+bool job_is_node(const char *name, const char *node)
+{
+	size_t n = strlen(node);
+
+	if (strncmp(name, node, n))
+		return false;
+	name += n;
+	return !*name || (!strncmp(name, APP, strlen(APP)) && name[strlen(APP)] &&
+			  !name[strlen(APP) + strspn(name + strlen(APP), "0123456789")]);
+}
+
+void job_file_name(char name[JOB_FILE_MAX], uint32_t app)
+{
+	if (app > 1)
+		snprintf(name, JOB_FILE_MAX, "job" APP "%" PRIu32 SUFFIX, app);
+	else
+		snprintf(name, JOB_FILE_MAX, JOB_FILE);
+}
+
+bool job_of_process(char id[JOB_ID_MAX])
+{
+	static const char *const names[] = {"SLURM_JOB_ID", "OVNI_JOB"};
+	int n = -1;
+
+	for (size_t i = 0; n < 0 && i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *value = getenv(names[i]);
+
+		if (value && *value)
+			n = snprintf(id, JOB_ID_MAX, "%s=%s", names[i], value);
+	}
+	return n > 0 && n < JOB_ID_MAX;
 }
 
 /* ---- files that have their name only when they are whole ---- */
@@ -324,8 +456,11 @@ static int write_all(int fd, const char *text, size_t size)
 
 int job_put_file(int dirfd, const char *path, const struct json *json, bool is_new)
 {
-	char *text = json_text(json), *temporary = xasprintf("%s.%ld.new", path, (long)getpid());
+	char *text = json_text(json), *temporary, node[JOB_NODE_MAX];
 	int fd = -1, err = -ENOMEM;
+
+	job_node_name(node, 1); /* a recorder on another node may have our pid */
+	temporary = xasprintf("%s.%s.%ld.new", path, node, (long)getpid());
 
 	if (!text || !temporary)
 		goto out;
@@ -346,22 +481,30 @@ out:
 	return err;
 }
 
-void job_node_killed(int dirfd, const char *why)
+void job_node_killed(int dirfd, int64_t pid, const char *why)
 {
-	char node[JOB_NODE_MAX], file[sizeof(JOB_NODES) + JOB_NODE_MAX + 8];
-	struct json *json;
+	char node[JOB_NODE_MAX], name[JOB_FILE_MAX], file[sizeof(JOB_NODES) + JOB_NODE_MAX + 8];
 	struct stat st;
 
-	job_node_name(node);
-	snprintf(file, sizeof(file), JOB_NODES "/%s.json", node);
-	if (fstatat(dirfd, file, &st, AT_SYMLINK_NOFOLLOW))
-		return;
-	json = json_load(dirfd, file);
-	if (!json)
-		return;
-	json_put_string(json, "state", "incomplete");
-	json_put_string(json, "why", why);
-	if (job_put_file(dirfd, file, json, false))
-		log_warn("cannot write '%s'", file);
-	json_free(json);
+	for (uint32_t app = 1; app <= JOB_APPS_MAX; app++) {
+		struct json *json;
+		const char *state;
+
+		job_file_name(name, app);
+		if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW))
+			return;
+		job_node_name(node, app);
+		snprintf(file, sizeof(file), JOB_NODES "/%s.json", node);
+		json = fstatat(dirfd, file, &st, AT_SYMLINK_NOFOLLOW) ? NULL
+								      : json_load(dirfd, file);
+		state = json_string(json_key(json, "state"));
+		if (state && !strcmp(state, "recording") &&
+		    json_int(json_get(json, "recorder.pid")) == pid) {
+			json_put_string(json, "state", "incomplete");
+			json_put_string(json, "why", why);
+			if (job_put_file(dirfd, file, json, false))
+				log_warn("cannot write '%s'", file);
+		}
+		json_free(json);
+	}
 }

@@ -5,6 +5,9 @@
  *   job.json          the job: written first, by the recorder that comes first
  *   node/NODE.json    one of each node: at its begin ("recording"), and replaced at its end
  *
+ * A further step of the same job is an application with a number of its own, from 2 on, in the
+ * names of its files: job.app2.json, and NODE.app2 as the name of each of its nodes.
+ *
  * In: the directory of a trace; out: one line for each node, and the reasons why the job is not
  * whole: nodes that left nothing or failed, ranks of no node, looms or files that are missing. A
  * trace without job.json and without a file of a node is none of a job, and has no reasons.
@@ -21,11 +24,14 @@
 #define JOB_VERSION  1
 #define JOB_NODES    "node"
 #define JOB_NODE_MAX 256 /* bytes of the name of a node, with its NUL */
+#define JOB_APPS_MAX 1000
+#define JOB_ID_MAX   160
 
 struct json;
 
 struct job_node {
 	char name[JOB_NODE_MAX];
+	uint32_t app;	/* its application, 1 to JOB_APPS_MAX */
 	char state[16]; /* "recording", "complete", "incomplete", "failed" */
 	char *why;	/* NULL: not said */
 	bool no_loom;	/* it has recorded threads, and loom.NODE is missing */
@@ -34,12 +40,19 @@ struct job_node {
 	uint64_t threads, events, lost;
 };
 
-struct job {
-	bool is;      /* there is a job.json, or a file of a node */
-	bool no_file; /* there is no job.json */
+/* A step of the job. */
+struct job_app {
+	bool no_file; /* it has nodes, and its job.json is missing */
 	char key[128];
+	char job[JOB_ID_MAX];			/* of which it is a step; "": not known */
 	int32_t nodes_expected, ranks_expected; /* -1: not known */
-	struct job_node *nodes;			/* by name: nnodes of them */
+};
+
+struct job {
+	bool is;	      /* there is a job.json, or a file of a node */
+	struct job_app *apps; /* number 1 is the first: napps of them */
+	size_t napps;
+	struct job_node *nodes; /* by application and name: nnodes of them */
 	size_t nnodes;
 };
 
@@ -52,21 +65,36 @@ void job_free(struct job *job);
 size_t job_complete_nodes(const struct job *job);
 size_t job_recorded_ranks(const struct job *job);
 
+/* The number of nodes and ranks of all applications; -1: not known of one of them. */
+int32_t job_expected_nodes(const struct job *job);
+int32_t job_expected_ranks(const struct job *job);
+
 /* All reasons why the job is not whole, with names, joined by semicolons: "" for none. `text` is
  * also the result. */
 #define JOB_TEXT 1024
 const char *job_text(const struct job *job, char text[JOB_TEXT]);
 
-/* The name of this node in files: as the loom, a slash becomes '-'. */
-void job_node_name(char name[JOB_NODE_MAX]);
+/* The name of this node in the files of an application: as its loom. A slash becomes '-'. */
+void job_node_name(char name[JOB_NODE_MAX], uint32_t app);
+
+/* Is `name` that of an application on the node that is called `node` in those of the first one? */
+bool job_is_node(const char *name, const char *node);
+
+/* The name of the job.json of an application. */
+#define JOB_FILE_MAX 32
+void job_file_name(char name[JOB_FILE_MAX], uint32_t app);
+
+/* The job of this process, of which a step is a part, by its environment: SLURM_JOB_ID, else
+ * OVNI_JOB. False: there is none. */
+bool job_of_process(char id[JOB_ID_MAX]);
 
 /* Writes a document to `path`, which has its name only when it is whole; with `is_new` a file of
  * this name is not replaced: -EEXIST. 0, or -errno without a message. */
 int job_put_file(int dirfd, const char *path, const struct json *json, bool is_new);
 
-/* The recorder of this node was killed: the file of the node says so, with the reason, if there is
- * one. A failure is one warning. */
-void job_node_killed(int dirfd, const char *why);
+/* The recorder of this node with this pid was killed: the file of the node says so, with the
+ * reason, if there is one. A failure is one warning. */
+void job_node_killed(int dirfd, int64_t pid, const char *why);
 
 /* A list of ranks as "0-3,7". `text` is also the result. */
 const char *job_ranks_text(const int32_t *ranks, size_t n, char *text, size_t size);

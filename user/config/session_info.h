@@ -57,6 +57,7 @@ struct session_info {
 	/* Before threads_new(). */
 	const char *loom;	 /* host name as the system gives it; a slash becomes '-' */
 	const char *kernel;	 /* "6.18.44 #1 SMP ...": release and version of uname() */
+	uint32_t app_id;	 /* ovni.app_id of all processes; 0: 1 */
 	const char *machine;	 /* "x86_64" */
 	const char *mode;	 /* "full" */
 	const char *sampling;	 /* as given; NULL: none */

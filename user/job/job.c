@@ -167,6 +167,7 @@ static bool wait_ready(struct elected *e)
  * killed. */
 static void recorder_ended(struct elected *e, int status)
 {
+	pid_t pid = e->recorder;
 	char why[64];
 
 	e->recorder = 0;
@@ -174,7 +175,7 @@ static void recorder_ended(struct elected *e, int status)
 		return;
 	snprintf(why, sizeof(why), "the recorder was killed by signal %d", WTERMSIG(status));
 	log_warn("%s: its trace ends there, and the command goes on", why);
-	job_dir_killed(e->options->output, why);
+	job_dir_killed(e->options->output, pid, why);
 }
 
 static void watch(struct elected *e)

@@ -15,6 +15,7 @@
 #include <sys/utsname.h>
 
 #include "trace/base/status.h"
+#include "trace/ovni/job_file.h"
 #include "user/config/config.h"
 #include "user/host/command.h"
 #include "user/host/privilege.h"
@@ -52,6 +53,7 @@ struct recorder {
 	uint64_t traces;	 /* number of complete traces (--rotate, --last) */
 	char newest[PATH_MAX];	 /* the newest of them */
 	struct utsname host;
+	char node[JOB_NODE_MAX]; /* of a job: the name of this node in its files; else "" */
 	char kernel[sizeof(((struct utsname *)0)->release) +
 		    sizeof(((struct utsname *)0)->version) + 2];
 	struct identity caller, runner;
@@ -73,7 +75,7 @@ struct recorder {
 	struct event_counts counts;
 	struct summary summary; /* mode summary */
 	struct stats_file stats;
-	char stats_name[NAME_MAX + 1];
+	char stats_name[JOB_NODE_MAX + sizeof("stats..json")];
 	struct time_stats times;      /* at the end */
 	struct disk_error disk_error; /* of the trace and the statistics */
 	struct cost cost;

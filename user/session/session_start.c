@@ -333,7 +333,8 @@ static int open_sink(struct recorder *r)
 {
 	const struct options *o = r->options;
 	const struct session_info info = {
-		.loom = r->host.nodename,
+		.loom = *r->node ? r->node : r->host.nodename,
+		.app_id = job_dir_app(),
 		.kernel = r->kernel,
 		.machine = r->host.machine,
 		.mode = "full",
@@ -426,9 +427,8 @@ static int open_output(struct recorder *r)
 	if (err)
 		return err;
 	if (o->job_plan) { /* one file of each node */
-		snprintf(r->stats_name, sizeof(r->stats_name), "stats.%s.json", r->host.nodename);
-		for (char *at = r->stats_name; *at; at++)
-			*at = *at == '/' ? '-' : *at;
+		job_node_name(r->node, job_dir_app());
+		snprintf(r->stats_name, sizeof(r->stats_name), "stats.%s.json", r->node);
 	} else {
 		snprintf(r->stats_name, sizeof(r->stats_name), "%s",
 			 r->output.file ? r->output.file : STATS_FILE);

@@ -25,18 +25,25 @@
 
 static bool begun;   /* this recorder has written the file of its node: it says the state itself */
 static bool refused; /* the directory is not ours: nothing more is written there */
+static uint32_t app; /* the number of our step in the directory; 0: not known yet */
 
 /* ---- job.json ---- */
 
-static int compare_key(int dirfd, const char *path, const char *key)
+/* Is the file that of our step? Returns 0; 1: of another step of our job; or -errno after one
+ * message. */
+static int compare(int dirfd, const char *path, const char *name, const char *key)
 {
-	struct json *json = json_load(dirfd, JOB_FILE);
+	struct json *json = json_load(dirfd, name);
 	const char *other = json_string(json_key(json, "key"));
-	int err = 0;
+	const char *job = json_string(json_key(json, "job"));
+	char ours[JOB_ID_MAX];
+	int err = 1;
 
 	if (!json)
 		return -EINVAL;
-	if (!other || strcmp(other, key)) {
+	if (other && !strcmp(other, key)) {
+		err = 0;
+	} else if (!other || !job || !job_of_process(ours) || strcmp(job, ours)) {
 		log_error("'%s' is the trace of another job (%s): choose another directory with -o",
 			  path, other ? other : "without a key");
 		err = -EEXIST;
@@ -45,15 +52,18 @@ static int compare_key(int dirfd, const char *path, const char *key)
 	return err;
 }
 
-static int make_job(int dirfd, const struct job_plan *plan)
+static int make_job(int dirfd, const char *name, const struct job_plan *plan)
 {
 	struct json *json = json_new_object(), *command;
+	char id[JOB_ID_MAX];
 	struct timespec t;
 	int err;
 
 	clock_gettime(CLOCK_REALTIME, &t);
 	json_put_int(json, "version", JOB_VERSION);
 	json_put_string(json, "key", plan->key);
+	if (job_of_process(id))
+		json_put_string(json, "job", id);
 	json_put_string(json, "launcher", plan->launcher);
 	if (plan->size > 0)
 		json_put_int(json, "ranks", plan->size);
@@ -63,9 +73,37 @@ static int make_job(int dirfd, const struct job_plan *plan)
 	for (char **arg = plan->command; command && *arg; arg++)
 		json_put_string(command, NULL, *arg);
 	json_put_i64(json, "start_ns", t.tv_sec * INT64_C(1000000000) + t.tv_nsec);
-	err = job_put_file(dirfd, JOB_FILE, json, true);
+	err = job_put_file(dirfd, name, json, true);
 	json_free(json);
 	return err;
+}
+
+/* Finds our step in the directory, or adds it: the first number that is free is ours if its file
+ * can be made. */
+static int find_app(int dirfd, const char *path, const struct job_plan *plan)
+{
+	char name[JOB_FILE_MAX];
+	int err = 1;
+
+	for (uint32_t number = 1; err > 0 && number <= JOB_APPS_MAX; number++) {
+		struct stat st;
+
+		job_file_name(name, number);
+		err = fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) ? make_job(dirfd, name, plan)
+								     : -EEXIST;
+		if (err && err != -EEXIST)
+			log_error("cannot write '%s/%s': %s", path, name, strerror(-err));
+		if (err == -EEXIST)
+			err = compare(dirfd, path, name, plan->key);
+		if (!err)
+			app = number;
+	}
+	if (err <= 0)
+		return err;
+	log_error("'%s' has %d steps of this job, which is the limit: choose another directory "
+		  "with -o",
+		  path, JOB_APPS_MAX);
+	return -EEXIST;
 }
 
 /* May the first recorder take this directory? It is empty, or has the first measurement of the
@@ -94,7 +132,7 @@ static int look_around(int fd, const char *path, const char *node, bool is_job)
 			continue;
 		name += strlen(LOOM);
 		if (strcspn(name, ".") == length && !strncmp(name, node, length) &&
-		    strcmp(name, node)) {
+		    !job_is_node(name, node)) {
 			log_error("the nodes %s and %s have the same name up to the first dot: the "
 				  "table of clock offsets needs different ones",
 				  name, node);
@@ -105,25 +143,24 @@ static int look_around(int fd, const char *path, const char *node, bool is_job)
 	return err;
 }
 
-static int join(int fd, const char *path, const char *node, const struct job_plan *plan)
+/* Makes this directory that of our job, or refuses it. */
+static int join(const struct output_dir *output, const struct job_plan *plan)
 {
+	char node[JOB_NODE_MAX];
 	struct stat st;
-	bool is_job = !fstatat(fd, JOB_FILE, &st, AT_SYMLINK_NOFOLLOW);
-	int err = look_around(fd, path, node, is_job);
+	int fd = output->fd, err;
 
+	job_node_name(node, 1);
+	err = look_around(fd, output->path, node, !fstatat(fd, JOB_FILE, &st, AT_SYMLINK_NOFOLLOW));
 	/* another node may have begun meanwhile */
 	if (err == -ENOTEMPTY && !fstatat(fd, JOB_FILE, &st, AT_SYMLINK_NOFOLLOW))
 		err = 0;
 	if (err == -ENOTEMPTY)
 		log_error("'%s' exists, and is not of this job: choose another directory with -o",
-			  path);
-	if (err)
-		return err;
-	err = make_job(fd, plan);
-	if (err == -EEXIST)
-		return compare_key(fd, path, plan->key);
-	if (err)
-		log_error("cannot write '%s/" JOB_FILE "': %s", path, strerror(-err));
+			  output->path);
+	if (!err)
+		err = find_app(fd, output->path, plan);
+	refused |= err != 0;
 	return err;
 }
 
@@ -134,13 +171,11 @@ int job_dir_open(struct output_dir *output, const char *path, const struct optio
 
 	if (err)
 		return err;
-	job_node_name(node);
-	snprintf(loom, sizeof(loom), LOOM "%s", node);
-	err = join(output->fd, output->path, node, options->job_plan);
-	if (err) {
-		refused = true;
+	err = join(output, options->job_plan);
+	if (err)
 		return err;
-	}
+	job_node_name(node, app);
+	snprintf(loom, sizeof(loom), LOOM "%s", node);
 	if (mkdirat(output->fd, JOB_NODES, 0755) && errno != EEXIST) {
 		err = -errno;
 		log_error("cannot create '%s/" JOB_NODES "': %s", output->path, strerror(-err));
@@ -153,6 +188,11 @@ int job_dir_open(struct output_dir *output, const char *path, const struct optio
 	log_error("cannot create '%s/%s': %s", output->path, loom,
 		  err == -EEXIST ? "this node has been recorded there already" : strerror(-err));
 	return err;
+}
+
+uint32_t job_dir_app(void)
+{
+	return app;
 }
 
 /* ---- node/NODE.json ---- */
@@ -178,9 +218,10 @@ int job_dir_write_node(int dirfd, const struct options *options, const struct jo
 	int32_t size = -1;
 	int err;
 
-	job_node_name(node);
+	job_node_name(node, app);
 	snprintf(path, sizeof(path), JOB_NODES "/%s.json", node);
 	json_put_int(json, "version", JOB_VERSION);
+	json_put_int(json, "app_id", app);
 	json_put_string(json, "state", f->state);
 	json_put_string(json, "why", f->why);
 	json_put_string(json, "stopped_by", f->stopped_by);
@@ -220,27 +261,26 @@ void job_dir_failed(const struct options *options)
 {
 	const struct job_node_facts facts = {.state = "failed", .why = log_first_error()};
 	struct output_dir output;
-	struct stat st;
 
 	if (refused || begun || output_dir_join(&output, options->output))
 		return;
-	/* before the directory was made there is no job.json */
-	if ((fstatat(output.fd, JOB_NODES, &st, 0) && mkdirat(output.fd, JOB_NODES, 0755) &&
-	     errno != EEXIST) ||
-	    make_job(output.fd, options->job_plan) == -EINVAL)
-		log_warn("'%s' does not say that this node has failed: %s", output.path,
-			 strerror(errno));
-	else
-		(void)!job_dir_write_node(output.fd, options, &facts);
+	/* it may have failed before the directory was opened */
+	if (app || !join(&output, options->job_plan)) {
+		if (mkdirat(output.fd, JOB_NODES, 0755) && errno != EEXIST)
+			log_warn("'%s' does not say that this node has failed: %s", output.path,
+				 strerror(errno));
+		else
+			(void)!job_dir_write_node(output.fd, options, &facts);
+	}
 	output_dir_close(&output);
 }
 
-void job_dir_killed(const char *path, const char *why)
+void job_dir_killed(const char *path, int64_t pid, const char *why)
 {
 	struct output_dir output;
 
 	if (output_dir_join(&output, path))
 		return;
-	job_node_killed(output.fd, why);
+	job_node_killed(output.fd, pid, why);
 	output_dir_close(&output);
 }

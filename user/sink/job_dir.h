@@ -2,10 +2,11 @@
 /*
  * job_dir: the directory that the recorders of all nodes of a job share.
  *
- * In: the job and this node; out: job.json, made by the first recorder; loom.NODE, made by mkdir
- * alone; node/NODE.json, written at the begin and replaced at the end. Invariant: no file has two
- * writers, each file has its name only when it is whole, and nothing is touched in a directory of
- * another job.
+ * In: the job and this node; out: job.json, made by the first recorder of a step; loom.NODE, made
+ * by mkdir alone; node/NODE.json, written at the begin and replaced at the end. Steps of one job
+ * may share it: each has a number, by the file that its first recorder could make, and files of its
+ * own (job_file.h). Invariant: no file has two writers, each file has its name only when it is
+ * whole, and nothing is touched in a directory of another job.
  * Specification: job.md 4.3.
  */
 #ifndef USER_SINK_JOB_DIR_H
@@ -31,6 +32,9 @@ struct job_node_facts {
 int job_dir_open(struct output_dir *output, const char *path, const struct options *options)
 	__attribute__((warn_unused_result));
 
+/* The number of our step in the directory, from 1; its application id. */
+uint32_t job_dir_app(void);
+
 /* Writes node/NODE.json below `dirfd`. 0, or -errno after one message. */
 int job_dir_write_node(int dirfd, const struct options *options, const struct job_node_facts *facts)
 	__attribute__((warn_unused_result));
@@ -38,6 +42,6 @@ int job_dir_write_node(int dirfd, const struct options *options, const struct jo
 /* The recorder of this node has failed, with the first error that was reported, or was killed: the
  * file of the node says so, if the directory can be written to. */
 void job_dir_failed(const struct options *options);
-void job_dir_killed(const char *path, const char *why);
+void job_dir_killed(const char *path, int64_t pid, const char *why);
 
 #endif

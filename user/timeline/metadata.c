@@ -152,7 +152,7 @@ static void put_ovni(struct json *doc, const struct description *d)
 	json_put_int(ovni, "tid", d->tid);
 	json_put_int(ovni, "pid", d->pid);
 	json_put_string(ovni, "loom", d->loom);
-	json_put_int(ovni, "app_id", 1);
+	json_put_int(ovni, "app_id", d->app_id);
 	json_put_string(ovni, "require.ovni", OVNI_MODEL);
 	json_put_string(ovni, "require.bpf", BPF_MODEL);
 	if (d->kernel_model)

@@ -64,7 +64,7 @@ struct priority_marks {
 };
 
 struct description {
-	uint32_t pid, tid;
+	uint32_t pid, tid, app_id;
 	const char *loom;
 	bool finished;
 	bool kernel_model;	       /* the stream has events of the model kernel */

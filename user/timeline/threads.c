@@ -276,6 +276,7 @@ static struct meta *meta_new(struct threads *threads, struct thread *thread, boo
 	meta->d = (struct description){
 		.pid = (uint32_t)(thread->key >> 32),
 		.tid = (uint32_t)thread->key,
+		.app_id = threads->session.info->app_id ? threads->session.info->app_id : 1,
 		.loom = threads->loom,
 		.finished = finished,
 		.kernel_model = threads->kernel_model,

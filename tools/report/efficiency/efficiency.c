@@ -103,9 +103,16 @@ static void note_ranks(const struct efficiency_report *r, struct notes *notes)
 {
 	const struct rank_times *t = &r->e.times;
 	bool several = false;
+	size_t apps = 0; /* ranks are sorted by application */
 
-	for (size_t i = 0; i < t->nkept; i++)
+	for (size_t i = 0; i < t->nkept; i++) {
 		several |= rank_at(r, i)->several_mpi;
+		apps += !i || rank_at(r, i)->app_id != rank_at(r, i - 1)->app_id;
+	}
+	if (apps > 1)
+		add_note(notes, xasprintf("The ranks are those of %zu applications, which count "
+					  "together (ovni-cut --loom takes one out).",
+					  apps));
 	if (several)
 		add_note(notes,
 			 strdup("Several threads of a rank call MPI: their calls count as MPI."));
