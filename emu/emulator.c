@@ -216,6 +216,8 @@ static int load_trace(struct emulator *emu)
 		if (emu->streams[i].size == STREAM_HEADER_SIZE && !nempty++)
 			empty = i;
 	}
+	if (!emu->nstreams)
+		whole_take_job(&emu->whole, emu->trace.fd);
 	if (nempty)
 		log_warn("%zu of %zu streams have no events, the first one is %s", nempty,
 			 emu->nstreams, emu_stream_name(emu, empty));

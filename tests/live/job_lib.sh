@@ -83,7 +83,8 @@ began() { [ "$(grep -c '^rank' "$1")" = 4 ]; }
 recorder_of() { sed -n 's/^ *"pid": \([0-9]*\),$/\1/p' "$1/node/$2.json" | head -n 1; } # TRACE NODE
 gone() { ! kill -0 "$1" 2>/dev/null; }
 missing() { # TRACE PATTERN: the emulator ends with 3, and says so
-	"$EMULATOR" -q --tolerant "$1" >emu.log 2>&1
+	rm -rf missing.out
+	"$EMULATOR" -q --tolerant -o missing.out "$1" >emu.log 2>&1
 	ended 3 "$1" emu.log
 	expect "$1: named: $(cat emu.log)" grep -q "$2" emu.log
 }

@@ -77,6 +77,20 @@ check(len(processes) == 4, "other processes:", processes)
 verdict()
 P
 
+# ---- the streams on the local disk until the end ----
+mkdir spool
+start spooled -- --spool spool
+ranks ./short >out 2>log
+ended 3 "with a spool" log
+wait $job
+ended 0 "with a spool: ovni-job" spooled.log
+judge_job spooled "with a spool" <<'P'
+check(ranks == {"n1": {0, 1}, "n2": {2, 3}}, "ranks:", dict(ranks))
+check(len(open("spooled/clock-offsets.txt").readlines()) == 3, "the clocks of both nodes")
+verdict()
+P
+expect "nothing is left there: $(find spool)" [ "$(ls spool)" = "" ]
+
 # ---- a directory that is not empty, of no step of this job ----
 mv t before && mkdir t && cp -r before/loom.n1 t && cp -r t alone
 record_job t >log 2>&1

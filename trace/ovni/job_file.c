@@ -362,7 +362,8 @@ static void put_node(const struct job_node *node, struct reasons *r)
 	if (node->no_loom)
 		put(r, "loom.%s is missing", node->name);
 	if (!strcmp(node->state, "recording"))
-		put(r, "the recorder of node %s has not ended, or was killed", node->name);
+		put(r, "the recorder of node %s has not ended, or was killed%s%s", node->name,
+		    node->why ? ": " : "", node->why ? node->why : "");
 	else if (strcmp(node->state, "complete"))
 		put(r, "node %s is %s%s%s", node->name,
 		    *node->state ? node->state : "without a state", node->why ? ": " : "",
@@ -488,7 +489,8 @@ void job_node_killed(int dirfd, int64_t pid, const char *why)
 
 	for (uint32_t app = 1; app <= JOB_APPS_MAX; app++) {
 		struct json *json;
-		const char *state;
+		const char *state, *where;
+		char *both;
 
 		job_file_name(name, app);
 		if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW))
@@ -498,12 +500,16 @@ void job_node_killed(int dirfd, int64_t pid, const char *why)
 		json = fstatat(dirfd, file, &st, AT_SYMLINK_NOFOLLOW) ? NULL
 								      : json_load(dirfd, file);
 		state = json_string(json_key(json, "state"));
-		if (state && !strcmp(state, "recording") &&
+		if (state && (!strcmp(state, "recording") || !strcmp(state, "copying")) &&
 		    json_int(json_get(json, "recorder.pid")) == pid) {
+			where = json_string(
+				json_key(json, "why")); /* its streams are, until then */
+			both = where ? xasprintf("%s; %s", why, where) : NULL;
 			json_put_string(json, "state", "incomplete");
-			json_put_string(json, "why", why);
+			json_put_string(json, "why", both ? both : why);
 			if (job_put_file(dirfd, file, json, false))
 				log_warn("cannot write '%s'", file);
+			free(both);
 		}
 		json_free(json);
 	}

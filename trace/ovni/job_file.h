@@ -32,7 +32,7 @@ struct json;
 struct job_node {
 	char name[JOB_NODE_MAX];
 	uint32_t app;	/* its application, 1 to JOB_APPS_MAX */
-	char state[16]; /* "recording", "complete", "incomplete", "failed" */
+	char state[16]; /* "recording", "copying", "complete", "incomplete", "failed" */
 	char *why;	/* NULL: not said */
 	bool no_loom;	/* it has recorded threads, and loom.NODE is missing */
 	int32_t *ranks; /* of its members, ascending: nranks of them */

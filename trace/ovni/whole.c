@@ -187,7 +187,7 @@ static void take_stacks(struct whole *w, int dirfd, const char *path, const stru
 
 /* The nodes and ranks that are missing. A damaged file is a reason, too: ovni-info has its error.
  */
-static void take_job(struct whole *w, int dirfd)
+void whole_take_job(struct whole *w, int dirfd)
 {
 	char text[JOB_TEXT];
 	struct job job;
@@ -249,7 +249,7 @@ void whole_take(struct whole *w, int dirfd, const char *path, const struct json 
 	uint64_t events;
 
 	if (!w->streams++)
-		take_job(w, dirfd);
+		whole_take_job(w, dirfd);
 	w->unfinished += thread && json_number(json_get(meta, "ovni.finished")) != 1;
 	w->recovered += json_is_object(json_key(bpf, "recovered"));
 	w->parts |= json_is_object(json_get(meta, "merge"));

@@ -64,6 +64,10 @@ struct whole {
 	char job[512];	     /* why the job of the trace is not whole (job_file.h) */
 };
 
+/* Takes the files of a job. whole_take() does with the first stream: for a trace without streams.
+ */
+void whole_take_job(struct whole *whole, int dirfd);
+
 /*
  * Takes a stream: its path below the directory `dirfd` of the trace, its metadata, and the open
  * stream or NULL, which is rewound. Events are counted if the size of the file does not say how

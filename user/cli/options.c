@@ -461,6 +461,9 @@ static const struct cli_option table[] = {
 	 .min = 1000000, .max = 3600ull * 1000000000, .holds = is_job, .rule = "needs --job"},
 	{"nodes", 0, "N", cli_number, TO(nodes), "number of nodes of the job, if the launcher does not tell",
 	 .min = 1, .max = 1000000, .holds = is_job, .rule = "needs --job"},
+	{"spool", 0, "DIR", cli_text, TO(spool),
+	 "write the streams of a node to its local disk DIR, and copy them to the directory of -o at the end",
+	 .holds = is_job, .rule = "needs --job"},
 
 	{.help = "Several traces"},
 	{"rotate", 0, "TIME|SIZE", parse_rotate, 0,

@@ -155,6 +155,7 @@ struct options {
 	/* A parallel job. */
 	bool job, job_node;		 /* --job, --job-node: the recorder of ovni-job */
 	uint64_t job_timeout_ns, nodes;	 /* nodes: 0 if it is not given */
+	const char *spool;		 /* --spool; NULL: none */
 	const struct job_plan *job_plan; /* in the recorder of a node; else NULL */
 };
 

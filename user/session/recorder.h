@@ -30,6 +30,7 @@
 #include "user/session/trigger_command.h"
 #include "user/sink/output_dir.h"
 #include "user/sink/sink.h"
+#include "user/sink/spool.h"
 #include "user/stats/live_report.h"
 #include "user/stats/stats_output.h"
 #include "user/stats/summary_read.h"
@@ -54,6 +55,7 @@ struct recorder {
 	char newest[PATH_MAX];	 /* the newest of them */
 	struct utsname host;
 	char node[JOB_NODE_MAX]; /* of a job: the name of this node in its files; else "" */
+	struct spool spool;	 /* --spool */
 	char kernel[sizeof(((struct utsname *)0)->release) +
 		    sizeof(((struct utsname *)0)->version) + 2];
 	struct identity caller, runner;

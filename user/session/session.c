@@ -230,11 +230,14 @@ static void answer(struct recorder *r)
 
 /* ---- one node of a job ---- */
 
+/* The reason also says where the streams are, if they are not in the directory of the job. */
 static int write_node(const struct recorder *r, const char *state, const char *why)
 {
+	const char *where = r->spool.fd < 0 || !*r->spool.where ? NULL : r->spool.where;
+	char *both = why && where ? xasprintf("%s; %s", why, where) : NULL;
 	const struct job_node_facts facts = {
 		.state = state,
-		.why = why,
+		.why = both ?: why ?: where,
 		.kernel = r->kernel,
 		.boot_id = r->boot_id[0] ? r->boot_id : NULL,
 		.stopped_by = r->reason,
@@ -247,7 +250,10 @@ static int write_node(const struct recorder *r, const char *state, const char *w
 		.lost = r->counts.lost,
 	};
 
-	return job_dir_write_node(r->output.fd, r->options, &facts);
+	int err = job_dir_write_node(r->output.fd, r->options, &facts);
+
+	free(both);
+	return err;
 }
 
 /* The file of the node names the ranks from their begin on: if this recorder is killed, it is known
@@ -295,6 +301,10 @@ static void job_end(struct recorder *r)
 {
 	char why[64];
 
+	if (r->spool.fd >= 0) {
+		r->failed |= write_node(r, "copying", NULL) != 0;
+		r->failed |= spool_copy(&r->spool, r->output.fd) != 0;
+	}
 	snprintf(why, sizeof(why), "%llu event%s lost", (unsigned long long)r->counts.lost,
 		 plural(r->counts.lost, " was", "s were"));
 	if (write_node(r, r->failed || r->counts.lost ? "incomplete" : "complete",
@@ -589,6 +599,7 @@ static void close_rest(struct recorder *r)
 	signals_close(&r->signals);
 	identity_free(&r->caller);
 	identity_free(&r->runner);
+	spool_close(&r->spool);
 	output_dir_close(&r->output);
 }
 
@@ -598,6 +609,7 @@ enum status session_run(const struct options *options, struct control *control)
 				    .control = control,
 				    .signals.fd = -1,
 				    .output.fd = -1,
+				    .spool.fd = -1,
 				    .drain.done_fd = -1};
 	struct recorder *r = &recorder;
 	enum status status;

@@ -385,8 +385,8 @@ static int open_sink(struct recorder *r)
 		.calls = r->probes.sum,
 		.max_bytes = o->max_bytes,
 		.disk_error = &r->disk_error,
-		.fd = r->output.fd,
-		.path = r->output.path,
+		.fd = r->spool.fd < 0 ? r->output.fd : r->spool.fd,
+		.path = r->spool.fd < 0 ? r->output.path : r->spool.path,
 	};
 	const struct sink_options options = {
 		.plan = plan,
@@ -405,6 +405,17 @@ static int open_sink(struct recorder *r)
 	return err ? err : sink_begin(&r->sink, r->t0, &r->begin, &r->tasks);
 }
 
+static int open_job(struct recorder *r)
+{
+	const struct options *o = r->options;
+	int err = job_dir_open(&r->output, o->output, o);
+
+	if (err)
+		return err;
+	job_node_name(r->node, job_dir_app());
+	return o->spool ? spool_open(&r->spool, o->spool, r->node) : 0;
+}
+
 /* Switches to the calling user, and creates the output. */
 static int open_output(struct recorder *r)
 {
@@ -418,7 +429,7 @@ static int open_output(struct recorder *r)
 	if (err)
 		return err;
 	if (o->job_plan)
-		err = job_dir_open(&r->output, o->output, o);
+		err = open_job(r);
 	else if (o->mode == MODE_FULL)
 		err = output_dir_create(&r->output, o->output, o->output_chosen, o->force);
 	else
@@ -427,7 +438,6 @@ static int open_output(struct recorder *r)
 	if (err)
 		return err;
 	if (o->job_plan) { /* one file of each node */
-		job_node_name(r->node, job_dir_app());
 		snprintf(r->stats_name, sizeof(r->stats_name), "stats.%s.json", r->node);
 	} else {
 		snprintf(r->stats_name, sizeof(r->stats_name), "%s",
