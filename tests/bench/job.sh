@@ -36,7 +36,7 @@ run() { python3 "$T/run.py" "$1" "$threads" "$rounds" "$T" "${@:2}"; }
 run "ovni-emu -j 1" "$B/bin/ovni-emu" -q -j 1 -o "$T/out" "$T/trace"
 run "ovni-emu --looms (2)" "$B/bin/ovni-emu" -q --looms n0001,n0002 -o "$T/out" "$T/trace"
 run "ovni-check" "$B/bin/ovni-check" "$T/trace"
-for kind in latency preempt efficiency wake why overview; do
+for kind in latency preempt efficiency wake why cpu overview; do
 	run "ovni-report $kind" "$B/bin/ovni-report" $kind "$T/trace"
 done
 run "ovni-report --loom (1)" "$B/bin/ovni-report" latency --loom n0001 "$T/trace"

@@ -50,7 +50,7 @@ def memory(command, trace):
 
 
 for command in (["ovni-emu", "-q", "-j", "1", "-o", "out"], ["ovni-check"], ["ovni-report", "latency"], ["ovni-report", "preempt"],
-                ["ovni-report", "efficiency"], ["ovni-report", "wake"], ["ovni-report", "why"],
+                ["ovni-report", "efficiency"], ["ovni-report", "wake"], ["ovni-report", "cpu"], ["ovni-report", "why"],
                 ["ovni-report", "overview"], ["ovni-info"], ["ovni-view", "-q", "-o", "out"]):
     a, b = memory(command, str(few)), memory(command, str(many))
     each = (b - a) / (many - few)

@@ -93,13 +93,43 @@ static int add(struct report *report, const struct cpu_time *cpu, char *name, in
 	return table_add(&report->table, row);
 }
 
-static int by_time(const void *pa, const void *pb)
+static int order_cpus(const struct report *report, const struct cpu_span *span, const char *loom,
+		      int32_t cpu)
+{
+	int order = strcmp(report->source->owners[span->stream].loom, loom);
+
+	return order ? order : (span->cpu > cpu) - (span->cpu < cpu);
+}
+
+/* By loom and CPU; of a CPU the longest time first. */
+static int by_cpu(const void *pa, const void *pb, void *arg)
 {
 	const struct cpu_span *a = pa, *b = pb;
+	const struct report *report = arg;
+	int order = order_cpus(report, a, report->source->owners[b->stream].loom, b->cpu);
 
+	if (order)
+		return order;
 	if (a->ns != b->ns)
 		return a->ns < b->ns ? 1 : -1;
 	return a->stream < b->stream ? -1 : a->stream > b->stream;
+}
+
+/* The first of the sorted spans that is not before those of the CPU. */
+static size_t spans_of(const struct report *report, const struct cpu_time *cpu,
+		       const struct cpu_span *spans, size_t n)
+{
+	size_t low = 0;
+
+	while (low < n) {
+		size_t middle = low + (n - low) / 2;
+
+		if (order_cpus(report, &spans[middle], cpu->loom, cpu->cpu) < 0)
+			low = middle + 1;
+		else
+			n = middle;
+	}
+	return low;
 }
 
 /* Time of a CPU without a thread of the trace; optional rows need a time. */
@@ -131,12 +161,11 @@ static int add_rest(struct report *report, const struct cpu_time *cpu)
 static int add_cpu(struct report *report, const struct cpu_time *cpu, const struct cpu_span *spans,
 		   size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		const char *loom = report->source->owners[spans[i].stream].loom;
+	for (size_t i = spans_of(report, cpu, spans, n);
+	     i < n && !order_cpus(report, &spans[i], cpu->loom, cpu->cpu); i++) {
 		int err;
 
-		if (spans[i].cpu != cpu->cpu || strcmp(loom, cpu->loom) ||
-		    !report->filter->streams[spans[i].stream])
+		if (!report->filter->streams[spans[i].stream])
 			continue;
 		err = add(report, cpu, tid_names_of_stream(&report->names, spans[i].stream),
 			  spans[i].ns, (int64_t)spans[i].count);
@@ -166,7 +195,7 @@ static int rows(struct report *report)
 		return -ENOMEM;
 	for (; n < times->nspans; n++)
 		spans[n] = times->spans[n];
-	qsort(spans, n, sizeof(*spans), by_time);
+	qsort_r(spans, n, sizeof(*spans), by_cpu, report);
 	for (size_t i = 0; i < times->ncpus; i++) {
 		err = add_cpu(report, &times->cpus[i], spans, n);
 		if (err)
