@@ -765,14 +765,13 @@ static uint32_t count_machines(const struct system *sys)
 
 int system_load_clocks(struct system *sys, int dir_fd, const char *path, bool optional, bool drift)
 {
-	struct clock_table table = {0};
-	int err = clock_table_load(&table, dir_fd, path, optional, drift);
+	struct clock_table *table = &sys->clocks;
+	int err = clock_table_load(table, dir_fd, path, optional, drift);
 
-	sys->clock_table = table.n > 0;
-	if (!err && !table.n)
+	if (!err && !table->n)
 		clock_table_warn_missing(count_machines(sys));
 	for (uint32_t i = 0; !err && i < sys->nlooms; i++) {
-		const struct clock_row *row = clock_table_find(&table, sys->looms[i].name);
+		const struct clock_row *row = clock_table_find(table, sys->looms[i].name);
 
 		if (!row)
 			continue;
@@ -781,15 +780,15 @@ int system_load_clocks(struct system *sys, int dir_fd, const char *path, bool op
 	}
 	/* a host without a loom is a mistake; its loom may have been left out, too (--tolerant) */
 	for (uint32_t i = 0; !err && i < sys->nleft_out; i++)
-		(void)clock_table_find(&table, sys->left_out[i].name);
+		(void)clock_table_find(table, sys->left_out[i].name);
 	if (!err)
-		err = clock_table_check(&table, path);
-	clock_table_fini(&table);
+		err = clock_table_check(table, path);
 	return err;
 }
 
 void system_fini(struct system *sys)
 {
+	clock_table_fini(&sys->clocks);
 	free_load(sys);
 	free_looms(sys->looms, sys->nlooms);
 	free_looms(sys->left_out, sys->nleft_out);

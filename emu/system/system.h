@@ -92,7 +92,7 @@ struct system {
 	struct hash by_tid;    /* threads by loom and tid, and by process and tid */
 	struct loom *left_out; /* looms whose streams were all left out: nleft_out of them */
 	uint32_t nleft_out;
-	bool clock_table;		  /* the clocks are corrected by a table */
+	struct clock_table clocks;	  /* of the looms; empty: there is none */
 	struct thread **thread_of_stream; /* NULL: the stream has no thread */
 	struct system_load *load;	  /* until system_finish() */
 };

@@ -5,8 +5,8 @@ clocks_apart: a trace of three nodes on one clock, and the same with the clocks 
 
     clocks_apart.py DIR SEED     writes DIR/same/t, whose table has no offset, and DIR/apart/t
 
-The clock of b is 1000 s ahead and 50 ppm fast, that of c 1000 s behind. A corrected clock of DIR/apart/t is, to the ns,
-that of DIR/same/t: a clock that runs fast has a reading for each ns.
+The clock of b is 1000 s ahead and 50 ppm fast, that of c 1000 s behind, with a drift that changes: it was measured five
+times. A corrected clock of DIR/apart/t is, to the ns, that of DIR/same/t: a clock that runs fast has a reading for each ns.
 """
 import json
 import os
@@ -18,20 +18,36 @@ import sys
 import tools_make
 
 START, LENGTH, TEN_MINUTES = 5000 * 10**9, 50 * 10**6, 600 * 10**9
-# of a node: the offset and its growth in ten minutes
-CLOCKS = {"a": (0, 0), "b": (-1000 * 10**9, -30 * 10**6), "c": (1000 * 10**9, 0)}
+BEGIN = 4900 * 10**9
+
+
+def measured(offset, *pieces):
+    """The measurements of a node, its clock and the offset: at BEGIN, and at the end of each piece of that length and
+    growth of the offset."""
+    points = [(BEGIN - offset, offset)]
+    for length, growth in pieces:
+        points.append((points[-1][0] + length, points[-1][1] + growth))
+    return points
+
+
+CLOCKS = {"a": measured(0, (TEN_MINUTES, 0)), "b": measured(-1000 * 10**9, (TEN_MINUTES, -30 * 10**6)),
+          # c: 99, 900, 0 and 250 ppm fast; the second to fourth measurement are within the trace
+          "c": measured(1000 * 10**9, (START - BEGIN + 15 * 10**6, -99 * 10**5), (10 * 10**6, -9000), (15 * 10**6, 0),
+                        (TEN_MINUTES, -150 * 10**6))}
+SAME = {node: measured(0, (TEN_MINUTES, 0)) for node in "abc"}
 
 
 def corrected(node, clock):
-    """As job.md 4.4 has it; `begin` is the reading of the node at 4900 s."""
-    offset, growth = CLOCKS[node]
-    begin = 4900 * 10**9 - offset
-    return clock + offset + growth * (clock - begin) // TEN_MINUTES
+    """As job.md 4.4 has it."""
+    points = CLOCKS[node]
+    piece = max([0] + [k for k in range(len(points) - 1) if points[k][0] <= clock])
+    (begin, offset), (end, last) = points[piece:piece + 2]
+    return clock + offset + (last - offset) * (clock - begin) // (end - begin)
 
 
 def reading(node, clock):
     """The clock of the node at a time."""
-    offset, growth = CLOCKS[node]
+    offset = CLOCKS[node][0][1]
     low, high = clock - offset - 10**9, clock - offset + 10**9
     while low < high:
         middle = (low + high) // 2
@@ -42,11 +58,19 @@ def reading(node, clock):
 
 def table(nodes):
     lines = ["rank hostname offset_median offset_mean offset_std begin end offset_end bound"]
-    for rank, (node, (offset, growth)) in enumerate(nodes.items()):
-        begin = 4900 * 10**9 - offset
-        lines.append("%d %s %d %d.0 0.0 %d %d %d %d" % (rank, node, offset, offset, begin, begin + TEN_MINUTES,
-                                                     offset + growth, 40 * (rank > 0)))
+    for rank, (node, points) in enumerate(nodes.items()):
+        (begin, offset), (end, last) = points[0], points[-1]
+        lines.append("%d %s %d %d.0 0.0 %d %d %d %d" % (rank, node, offset, offset, begin, end, last, 40 * (rank > 0)))
     return "\n".join(lines) + "\n"
+
+
+def write_points(trace, nodes):
+    """The measurements between the first and the last one."""
+    for node, points in nodes.items():
+        if len(points) > 2:
+            os.makedirs(trace + "/node", exist_ok=True)
+            with open("%s/node/%s.json" % (trace, node), "w", encoding="utf-8") as file:
+                json.dump({"clock_points": [{"clock": str(c), "offset": str(o), "bound": "40"} for c, o in points[1:-1]]}, file)
 
 
 def metadata(node, meta):
@@ -159,7 +183,8 @@ def main():
             for node in "bc":
                 move(trace, node)
         with open(os.path.join(trace, "clock-offsets.txt"), "w", encoding="utf-8") as file:
-            file.write(table(CLOCKS if kind == "apart" else {node: (0, 0) for node in "abc"}))
+            file.write(table(CLOCKS if kind == "apart" else SAME))
+        write_points(trace, CLOCKS if kind == "apart" else SAME)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 #
 # Clocks of nodes that run apart: ovni-report, ovni-view, ovni-export, the library and ovni-emu make the same of a trace
 # whose nodes are 1000 s and 50 ppm apart, with its clock-offsets.txt, as of the trace on one clock: byte for byte. So do
-# selections by time and the traces of ovni-cut. Without the table they differ, and the programs say that it is missing.
+# selections by time and the traces of ovni-cut, ovni-check --repair and ovni-convert. The drift of one node changes: it was measured
+# between both ends, too. Without the table they differ, and the programs say that it is missing.
 # longer: more random traces
 set -eu
 . "$S/tests/golden/tools_lib.sh"
@@ -45,12 +46,58 @@ for seed in $(seq "${SEED:-1}" $((${SEED:-1} + $([ "$LONG" ] && echo 9 || echo 1
 	both "ovni-export --csv" bash -c "rm -rf out && '$bin/ovni-export' -q --csv -o out t || [ \$? = 3 ] && cat out/*"
 	both "ovni-view" to_stdout out "$bin/ovni-view" -q -o out t
 	both "ovni-emu" bash -c "rm -rf out && '$bin/ovni-emu' -q --critical 30 --arrows -o out t || [ \$? = 3 ] && cat out/*.prv"
+	for words in ovni-cut "ovni-check --repair" "ovni-convert --modernise"; do
+		both "$words" bash -c "rm -rf copy && '$bin'/$words -o copy t >said || [ \$? = 3 ] && '$bin/ovni-report' timehist copy"
+	done
 	nm "$B/libovni-trace.a" | grep -q __asan || both "the library" env PYTHONPATH="$S/trace/lib" OVNI_TRACE_LIBRARY="$B/libovni-trace.so.1" python3 -c '
 import ovni_trace
 with ovni_trace.open("t") as trace:
     for one in list(trace.events()) + list(trace.intervals(calls=True)):
         print(one)'
 done
+
+# Measurements between both ends that are damaged are an error, by their file.
+refused() { # WHAT PATTERN
+	local words
+	for words in ovni-report "ovni-emu -o out"; do
+		read -ra words <<<"$words"
+		"$bin/${words[0]}" "${words[@]:1}" apart/t >got 2>&1 && fail "${words[0]} takes $1"
+		[ "$(grep -c "error: node/c.json: .*$2" got)" = 1 ] || fail "${words[0]} does not say what is wrong with $1: $(cat got)"
+	done
+}
+cp apart/t/node/c.json points
+damage() { python3 -c '
+import json, sys
+data = json.load(open("points"))
+points = data["clock_points"]
+exec(sys.argv[1])
+json.dump(data, open("apart/t/node/c.json", "w"))' "$1"; }
+for words in 'points[0], points[1] = points[1], points[0]' 'points.append(points[-1])' 'points[0]["clock"] = str(10**12)' \
+	'points[2]["clock"] = str(10**16)' 'points[1]["clock"] = str(-2**63)'; do
+	damage "$words"
+	refused "$words" 'not in order, or drift by more than 1000 ppm'
+done
+damage 'points[1]["offset"] = str(int(points[0]["offset"]) - 10001)' # in 10 ms
+refused "a drift of 1000.1 ppm" 'measurement 3 and the one before it.*1000 ppm'
+damage 'points[1]["offset"] = str(int(points[0]["offset"]) - 10000)'
+"$bin/ovni-report" latency apart/t >got 2>&1 || [ $? = 3 ] || fail "a drift of 1000 ppm: $(cat got)"
+for words in '"\x1b[1m"' None '"1e3"' 1e300 '[]' '"99999999999999999999"' '{}'; do
+	damage "points[1]['offset'] = $words"
+	refused "$words" 'measurement 2 has no clock, offset and bound'
+done
+damage 'points[1] = 7'
+refused "a number" 'measurement 2 has no clock'
+damage 'data["clock_points"] = points[0]'
+refused "an object" 'not a list of at most 10000'
+damage 'data["clock_points"] = points * 3334'
+refused "10,002 measurements" 'not a list of at most 10000'
+"$bin/ovni-emu" -q --compat -o out apart/t || [ $? = 3 ] || fail "--compat reads the measurements"
+"$bin/ovni-check" --repair -o uncopied apart/t >said 2>&1 || [ $? = 3 ] || fail "ovni-check --repair: $(cat said)"
+grep -q 'the copy has no clock_points' said || fail "ovni-check --repair does not say what is not copied: $(cat said)"
+damage 'data["clock_points"] = []'
+"$bin/ovni-report" latency apart/t >got 2>said || [ $? = 3 ] || fail "no measurements: $(cat said)"
+cp points apart/t/node/c.json
+"$bin/ovni-report" latency apart/t 2>said | cmp -s - got && fail "the measurements change nothing"
 
 # Without the table the clocks count as equal, which a warning says.
 rm apart/t/clock-offsets.txt

@@ -16,6 +16,7 @@
 #include "trace/base/files/input.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
+#include "trace/ovni/job_file.h"
 #include "trace/ovni/stack_file.h"
 #include "trace/ovni/stats_file.h"
 #include "trace/ovni/trace.h"
@@ -393,6 +394,7 @@ static int create_output(struct repair *w)
 	if (w->out_fd < 0)
 		return w->out_fd;
 	err = copy_beside(w->trace.fd, w->out_fd, "clock-offsets.txt", INPUT_TEXT_MAX);
+	err = err ? err : job_copy_points(w->trace.fd, w->out_fd);
 	err = err ? err : copy_beside(w->trace.fd, w->out_fd, STACK_FILE, INPUT_TEXT_MAX);
 	return err ? err : copy_beside(w->trace.fd, w->out_fd, STATS_FILE, INPUT_STATS_MAX);
 }

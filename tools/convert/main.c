@@ -28,6 +28,7 @@
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 #include "trace/catalog/catalog.h"
+#include "trace/ovni/job_file.h"
 #include "trace/ovni/stack_file.h"
 #include "trace/ovni/trace.h"
 
@@ -716,6 +717,7 @@ static int copy_files(struct convert *c)
 	if (dir < 0)
 		return -errno;
 	err = copy_beside(dir, c->out_fd, "clock-offsets.txt", INPUT_TEXT_MAX);
+	err = err ? err : job_copy_points(dir, c->out_fd);
 	err = err ? err : copy_beside(dir, c->out_fd, STACK_FILE, INPUT_TEXT_MAX);
 	close(dir);
 	return err;

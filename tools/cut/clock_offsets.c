@@ -9,6 +9,7 @@
 #include "trace/base/json.h"
 #include "trace/base/log.h"
 #include "trace/ovni/clock_fix.h"
+#include "trace/ovni/job_file.h"
 #include "trace/ovni/stream.h"
 #include "trace/ovni/trace.h"
 
@@ -52,6 +53,8 @@ int copy_clock_offsets(const struct source *source, const uint64_t *written, int
 	}
 	if (err)
 		log_error("cannot write '%s/" CLOCK_OFFSETS_FILE "': %s", out, strerror(-err));
+	else
+		err = job_copy_points(source->trace.fd, out_fd);
 out:
 	free(text);
 	clock_table_fini(&table);

@@ -7,11 +7,11 @@
  *
  * An MPI program with one process per node; more on a node do nothing. In: the processes of the job
  * with a rank; out: one directory with a loom of each node, the offsets of their clocks at both
- * ends, and one report by rank 0. Each process starts the recorder of its node as a child
- * (recorder_child.h), and measures the clocks (clock_table.h).
+ * ends and now and then between them, and one report by rank 0. Each process starts the recorder of
+ * its node as a child (recorder_child.h), and measures the clocks (clock_table.h).
  *
- *   directory ─► clocks ─► recorders ─► rounds until all record ─► rounds until the job has ended
- *             ─► recorders end ─► clocks ─► report
+ *   directory ─► clocks ─► recorders ─► rounds until all record ─► rounds until the job has ended,
+ *             with further measurements of the clocks ─► recorders end ─► clocks ─► report
  *
  * A round is one MPI_Iallreduce() of what each process knows, so that all decide the same, at the
  * same point. Invariant: nothing of the job waits for us, and no recorder for another one.
@@ -37,6 +37,7 @@
 #include "tools/lib/printer.h"
 #include "tools/sync/clock_table.h"
 #include "tools/sync/first_rank.h"
+#include "trace/base/array.h"
 #include "trace/base/cli.h"
 #include "trace/base/files/input.h"
 #include "trace/base/log.h"
@@ -55,7 +56,8 @@
 struct settings {
 	const char *output;
 	uint64_t timeout_ns;
-	char **recorder; /* options of the recorder, ended by NULL */
+	uint64_t clocks_ns; /* between two measurements of the clocks */
+	char **recorder;    /* options of the recorder, ended by NULL */
 };
 
 #define TO(member) offsetof(struct settings, member)
@@ -70,6 +72,10 @@ static const struct cli_option cli_options[] = {
 	 "that "
 	 "does not come in this time after all others have ended (default: 30s)",
 	 .min = 1000000, .max = 3600 * SECOND},
+	{"clock-interval", 0, "TIME", cli_time, TO(clocks_ns),
+	 "measure the clocks so often in a recording that takes more than twice this time "
+	 "(default: 5min)",
+	 .min = SECOND, .max = 86400 * SECOND},
 	{0},
 };
 
@@ -117,9 +123,14 @@ struct ovni_job {
 	int told;   /* recorders that had begun, as last reported */
 	bool leads; /* the first process of this host */
 	struct recorder_child child;
-	int64_t recorder;    /* the pid of the child, also after its end */
+	int64_t recorder;	    /* the pid of the child, also after its end */
+	struct clock_point *points; /* of the clock of this host, from the first one on */
+	size_t npoints;
 	char path[PATH_MAX]; /* of the recorder */
 };
+
+enum next { END, GO_ON, MEASURE };
+enum clock_place { FIRST, BETWEEN, LAST };
 
 static volatile sig_atomic_t stopped;
 
@@ -176,9 +187,8 @@ static struct known round_of(struct ovni_job *job)
 }
 
 /* The same decision everywhere, though clocks differ: that of rank 0. */
-static bool decide(bool decision)
+static int decide(int value)
 {
-	int value = decision;
 	MPI_Request request;
 
 	MPI_Ibcast(&value, 1, MPI_INT, 0, MPI_COMM_WORLD, &request);
@@ -207,16 +217,59 @@ static struct known wait_ready(struct ovni_job *job)
 	return k;
 }
 
+/* ---- clocks ---- */
+
+/* Measures the clocks. 0, or -errno after one message. Measurements that contradict each other by
+ * more than a clock drifts: the last one counts. A host whose clock all others are compared to has
+ * no points. */
+static int measure(struct ovni_job *job, enum clock_place place)
+{
+	const struct clock_request request = {.append = job->settings.output,
+					      .samples = CLOCK_SAMPLES,
+					      .looms = place == LAST,
+					      .between = place == BETWEEN};
+	struct clock_sum sum;
+	struct clock_point point, *added;
+	int err = clock_table_measure(&request, &sum);
+
+	if (err || !job->leads || !job->rank || !sum.own_clock)
+		return err;
+	point = (struct clock_point){sum.own_clock, sum.own_offset, sum.own_bound};
+	while (job->npoints > 1 && !clock_point_follows(&job->points[job->npoints - 1], &point))
+		job->npoints--;
+	if (place == LAST || (job->npoints && !clock_point_follows(job->points, &point)))
+		return 0;
+	added = ARRAY_ADD(job->points, job->npoints);
+	if (added)
+		*added = point;
+	else
+		log_no_memory("for the measurements of the clock");
+	return 0;
+}
+
+/* The measurements after the first and before the last one, which the table has. */
+static void put_points(const struct ovni_job *job)
+{
+	int dir = job->npoints > 1 ? input_open_directory(AT_FDCWD, job->settings.output) : -1;
+
+	if (dir < 0)
+		return;
+	job_node_put_points(dir, job->recorder, job->points + 1, job->npoints - 1);
+	close(dir);
+}
+
 /* Rounds until the job has ended: no thread of it runs, and all its ranks were there. Without the
  * number of its ranks, or if one does not come, also after a while. */
 static void wait_end(struct ovni_job *job)
 {
 	uint64_t quiet = 0; /* since then no thread runs; 0: one does, or none has come */
+	uint64_t clocks = now() + 2 * job->settings.clocks_ns;
+	unsigned measured = 0;
 	struct known k;
-	bool go_on;
+	int next;
 
 	do {
-		bool idle;
+		bool idle, go_on;
 
 		nap(ROUND_NS);
 		k = round_of(job);
@@ -226,7 +279,16 @@ static void wait_end(struct ovni_job *job)
 		go_on = !k.stop && k.alive &&
 			!(idle && ((k.size > 0 && k.ranks >= k.size) ||
 				   now() - quiet > job->settings.timeout_ns));
-	} while (decide(go_on));
+		next = !go_on						? END
+		       : now() > clocks && measured < CLOCK_POINTS_MOST ? MEASURE
+									: GO_ON;
+		next = decide(next);
+		if (next == MEASURE) {
+			(void)!measure(job, BETWEEN);
+			clocks = now() + job->settings.clocks_ns;
+			measured++;
+		}
+	} while (next != END);
 }
 
 /* All recorders end; one that was killed cannot say so itself. */
@@ -439,27 +501,30 @@ static enum status report(const struct ovni_job *job)
 
 static enum status run(struct ovni_job *job)
 {
-	struct clock_request request = {.append = job->settings.output, .samples = CLOCK_SAMPLES};
 	int err = job->rank ? 0 : check_directory(job->settings.output);
 
 	if (!err && !job->rank)
 		err = find_recorder(job);
 	MPI_Bcast(&err, 1, MPI_INT, 0, MPI_COMM_WORLD);
-	if (err || clock_table_measure(&request, NULL))
+	if (err || measure(job, FIRST))
 		return STATUS_FAILED;
 	if (job->leads && !find_recorder(job))
 		(void)!start_recorder(job);
 	if (wait_ready(job).alive)
 		wait_end(job);
 	end_recorders(job);
-	request.looms = true;
-	err = clock_table_measure(&request, NULL);
+	err = measure(job, LAST);
+	if (!err)
+		put_points(job);
+	MPI_Barrier(MPI_COMM_WORLD); /* rank 0 reads the files of all nodes */
 	return job->rank ? STATUS_COMPLETE : err ? STATUS_FAILED : report(job);
 }
 
 int main(int argc, char **argv)
 {
-	struct ovni_job job = {.settings = {.output = "ovni", .timeout_ns = 30 * SECOND},
+	struct ovni_job job = {.settings = {.output = "ovni",
+					    .timeout_ns = 30 * SECOND,
+					    .clocks_ns = 300 * SECOND},
 			       .child = {.to = -1, .from = -1, .size = -1}};
 	const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 	enum status status;
@@ -476,6 +541,7 @@ int main(int argc, char **argv)
 	find_nodes(&job);
 	unbind();
 	status = run(&job);
+	free(job.points);
 	MPI_Finalize();
 	return status;
 }

@@ -26,9 +26,10 @@
 #define TRIES	8      /* exchanges of which one sample is the quickest */
 #define NAP_NS	500000 /* between two polls of a waiting rank */
 /* A host with a bound above BOUND_GOOD ns was busy: it is measured again, as long as the
- * measurement of all hosts takes less than AGAIN_NS. */
+ * measurement of all hosts, of CLOCK_SAMPLES each, takes less than MOST_NS, after which no more
+ * samples are taken. */
 #define BOUND_GOOD 50000
-#define AGAIN_NS   INT64_C(1000000000)
+#define MOST_NS	   INT64_C(1000000000)
 #define HOST_SIZE  256
 #define LOOM	   "loom."
 
@@ -53,58 +54,81 @@ static void nap(double seconds)
 
 /* ---- both ends of an exchange ---- */
 
+/* Begins a measurement, or ends all of them: with what was measured of the clock of the rank. */
+struct begin {
+	int64_t more; /* 0: the end */
+	int64_t clock, offset, bound;
+};
+#define BEGIN_WORDS (sizeof(struct begin) / sizeof(int64_t))
+
+static void send_begin(const struct begin *begin, int rank)
+{
+	MPI_Send(begin, BEGIN_WORDS, MPI_INT64_T, rank, TAG_BEGIN, MPI_COMM_WORLD);
+}
+
 /* Answers rank 0 with our clock until it ends the measurement. */
-static void answer(void)
+static void answer(struct clock_sum *sum)
 {
 	for (;;) {
-		int64_t exchanges, clock;
+		struct begin begin;
+		int64_t clock, more = 1;
 		int there = 0;
 
 		/* A poll inside MPI would take a CPU from the measured ranks. */
 		while (MPI_Iprobe(0, TAG_BEGIN, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE), !there)
 			nap(NAP_NS / 1e9);
-		MPI_Recv(&exchanges, 1, MPI_INT64_T, 0, TAG_BEGIN, MPI_COMM_WORLD,
+		MPI_Recv(&begin, BEGIN_WORDS, MPI_INT64_T, 0, TAG_BEGIN, MPI_COMM_WORLD,
 			 MPI_STATUS_IGNORE);
-		if (!exchanges)
+		if (!begin.more) {
+			sum->own_clock = begin.clock;
+			sum->own_offset = begin.offset;
+			sum->own_bound = begin.bound;
 			return;
-		while (exchanges--) {
-			MPI_Recv(NULL, 0, MPI_BYTE, 0, TAG_PING, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		}
+		while (more) {
+			MPI_Recv(&more, 1, MPI_INT64_T, 0, TAG_PING, MPI_COMM_WORLD,
+				 MPI_STATUS_IGNORE);
 			clock = now();
 			MPI_Send(&clock, 1, MPI_INT64_T, 0, TAG_PONG, MPI_COMM_WORLD);
 		}
 	}
 }
 
-static struct clock_sample exchange(int rank)
+static struct clock_sample exchange(int rank, int64_t more)
 {
 	int64_t before = now(), other;
 
-	MPI_Send(NULL, 0, MPI_BYTE, rank, TAG_PING, MPI_COMM_WORLD);
+	MPI_Send(&more, 1, MPI_INT64_T, rank, TAG_PING, MPI_COMM_WORLD);
 	MPI_Recv(&other, 1, MPI_INT64_T, rank, TAG_PONG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	return clock_exchange(before, other, now());
 }
 
-static struct clock_sample sample(int rank)
+static struct clock_sample sample(int rank, bool last)
 {
-	struct clock_sample best = exchange(rank);
+	struct clock_sample best = exchange(rank, 1);
 
 	for (int i = 1; i < TRIES; i++)
-		best = clock_better(best, exchange(rank));
+		best = clock_better(best, exchange(rank, !last || i + 1 < TRIES));
 	return best;
 }
 
-/* Measures the clock of a rank once. */
+/* Measures the clock of a rank once, with samples after the warm-up; for --append, which has
+ * until `end`, with those that there were until then. */
 static struct clock_offset measure_once(const struct clock_request *request, int rank,
-					const char *host, struct clock_sample *samples)
+					const char *host, struct clock_sample *samples, int64_t end)
 {
-	int n = (int)request->samples, warm_up = n < WARM_UP ? n : WARM_UP;
-	int64_t exchanges = (int64_t)(warm_up + n) * TRIES;
+	int n = (int)request->samples, warm_up = n < WARM_UP ? n : WARM_UP, taken = 0;
+	bool last = false;
 
-	MPI_Send(&exchanges, 1, MPI_INT64_T, rank, TAG_BEGIN, MPI_COMM_WORLD);
-	for (int i = 0; i < warm_up; i++)
-		(void)sample(rank);
-	for (int i = 0; i < n; i++)
-		samples[i] = sample(rank);
+	send_begin(&(struct begin){.more = 1}, rank);
+	while (!last) {
+		last = taken + 1 == warm_up + n || (request->append && now() > end);
+		samples[taken++] = sample(rank, last);
+	}
+	if (taken == warm_up + n)
+		samples += warm_up;
+	else
+		n = taken;
 	for (int i = 0; request->verbose && i < n; i++)
 		printf("%s sample %d: offset %" PRIi64 " ns, error at most %" PRIi64 " ns\n", host,
 		       i, samples[i].delta, samples[i].bound);
@@ -113,19 +137,18 @@ static struct clock_offset measure_once(const struct clock_request *request, int
 			    request->append ? clock_quickest(samples, (size_t)n) : (size_t)n);
 }
 
-/* Measures the clock of a rank; `samples` has room for request->samples. On busy nodes all
- * exchanges of one time slice may be slow: until `again` the clock of the host is measured again.
- */
+/* Measures the clock of a rank; `samples` has room for request->samples and the warm-up. On busy
+ * nodes all exchanges of one time slice may be slow: until `end` the clock is measured again. */
 static struct clock_offset measure(const struct clock_request *request, int rank, const char *host,
-				   struct clock_sample *samples, int64_t again)
+				   struct clock_sample *samples, int64_t end)
 {
 	struct clock_offset best, next;
 
 	if (!rank)
 		return (struct clock_offset){.clock = now()};
-	best = measure_once(request, rank, host, samples);
-	while (request->append && best.bound > BOUND_GOOD && now() < again) {
-		next = measure_once(request, rank, host, samples);
+	best = measure_once(request, rank, host, samples, end);
+	while (request->append && best.bound > BOUND_GOOD && now() < end) {
+		next = measure_once(request, rank, host, samples, end);
 		best = next.bound < best.bound ? next : best;
 	}
 	return best;
@@ -136,6 +159,7 @@ static struct clock_offset measure(const struct clock_request *request, int rank
 struct table {
 	char *path, *temporary;
 	FILE *out;
+	struct begin *ends; /* of --append, of each rank */
 	size_t rows;
 	bool looms; /* without a row there is no table: readers refuse an empty one */
 };
@@ -218,6 +242,7 @@ static int table_close(struct table *table, int err)
 	}
 	free(table->path);
 	free(table->temporary);
+	free(table->ends);
 	return err;
 }
 
@@ -384,7 +409,7 @@ static int write_long_table(const struct clock_request *request, struct table *t
 			    struct clock_sum *sum)
 {
 	struct rows rows = {0};
-	int64_t begin = now();
+	int64_t begin = now(), most = MOST_NS / CLOCK_SAMPLES * (int64_t)request->samples;
 	int err = load_rows(&rows, table->path, hosts[0]);
 
 	for (int rank = 0; !err && rank < n; rank++) {
@@ -395,7 +420,11 @@ static int write_long_table(const struct clock_request *request, struct table *t
 		if (first_of_host(hosts, rank) != rank)
 			continue;
 		offset = measure(request, rank, hosts[rank], samples,
-				 begin + AGAIN_NS / n * (rank + 1)); /* its part of the time */
+				 begin + most / n * (rank + 1)); /* its part of the time */
+		if (request->between && offset.bound > BOUND_GOOD)
+			continue;
+		table->ends[rank] = (struct begin){
+			.clock = offset.clock, .offset = offset.median, .bound = offset.bound};
 		row = row_of(&rows, hosts[rank]);
 		is_new = !row;
 		if (is_new)
@@ -468,19 +497,17 @@ static int measure_all(const struct clock_request *request, struct table *table,
 static int lead(const struct clock_request *request, char (*hosts)[HOST_SIZE], int n,
 		struct clock_sum *sum)
 {
-	struct clock_sample *samples = calloc((size_t)request->samples, sizeof(*samples));
-	struct table table = {0};
+	struct clock_sample *samples = calloc((size_t)request->samples + WARM_UP, sizeof(*samples));
+	struct table table = {.ends = calloc((size_t)n, sizeof(*table.ends))};
+	const struct begin end = {0};
 	int err;
 
-	if (samples)
+	if (samples && table.ends)
 		err = measure_all(request, &table, hosts, n, samples, sum);
 	else
 		err = log_no_memory("for %d samples", (int)request->samples);
-	for (int rank = 1; rank < n; rank++) {
-		int64_t end = 0; /* exchanges */
-
-		MPI_Send(&end, 1, MPI_INT64_T, rank, TAG_BEGIN, MPI_COMM_WORLD);
-	}
+	for (int rank = 1; rank < n; rank++)
+		send_begin(table.ends ? &table.ends[rank] : &end, rank);
 	free(samples);
 	return table_close(&table, err);
 }
@@ -507,7 +534,7 @@ int clock_table_measure(const struct clock_request *request, struct clock_sum *s
 	if (rank == 0)
 		err = lead(request, hosts, n, sum);
 	else
-		answer();
+		answer(sum);
 	free(hosts);
 	MPI_Bcast(&err, 1, MPI_INT, 0, MPI_COMM_WORLD);
 	return err;

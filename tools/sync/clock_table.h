@@ -24,17 +24,21 @@ struct clock_request {
 	uint64_t samples, drift; /* drift: so many measurements in columns, if above 1 */
 	double wait;		 /* s between the measurements of `drift` */
 	bool verbose;
-	bool looms; /* with `append`: without the hosts that have no streams there */
+	bool looms;   /* with `append`: without the hosts that have no streams there */
+	bool between; /* with `append`: more will follow, so none of a busy host is taken */
 };
 
 /* The sum of a table with two measurements, in rank 0. */
 struct clock_sum {
 	int64_t largest, bound; /* ns, without sign */
 	double drift;		/* ppm, without sign; 0 after the first measurement */
+	/* In the other ranks, of those that are the first of their host: its clock, its offset and
+	   the bound of it, ns, as measured now; the clock is 0 if the host was too busy. */
+	int64_t own_clock, own_offset, own_bound;
 };
 
 /* Measures, and writes the table. Returns 0 in all ranks, or -errno after one message in rank 0.
- * `sum` (NULL: not wanted) is filled in rank 0, for `append`. */
+ * `sum` (NULL: not wanted) is filled for `append`. */
 int clock_table_measure(const struct clock_request *request, struct clock_sum *sum);
 
 #endif

@@ -16,6 +16,7 @@
 #include "trace/base/array.h"
 #include "trace/base/files/input.h"
 #include "trace/base/log.h"
+#include "trace/ovni/job_file.h"
 
 #define BLANKS " \t\v\f\r\n"
 
@@ -25,13 +26,58 @@ struct once {
 	char first[64];
 };
 
+/* ---- measurements of a clock ---- */
+
+bool clock_point_follows(const struct clock_point *earlier, const struct clock_point *point)
+{
+	__int128 length = (__int128)point->clock - earlier->clock;
+	__int128 drift = (__int128)point->offset - earlier->offset;
+
+	return length > 0 && length <= INT64_MAX &&
+	       (drift < 0 ? -drift : drift) * 1000000 <= length * CLOCK_DRIFT_MOST;
+}
+
+static struct clock_point first_point(const struct clock_fix *fix)
+{
+	return (struct clock_point){.clock = fix->begin, .offset = fix->offset};
+}
+
+static struct clock_point last_point(const struct clock_fix *fix)
+{
+	return (struct clock_point){.clock = fix->begin + fix->length,
+				    .offset = fix->offset + fix->drift};
+}
+
+bool clock_fix_between(const struct clock_fix *fix, int64_t clock, int64_t *fixed)
+{
+	size_t low = 0, high = fix->npoints; /* low: the points up to `clock` */
+	struct clock_point from, to;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (fix->points[middle].clock <= clock)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	from = low ? fix->points[low - 1] : first_point(fix);
+	to = low < fix->npoints ? fix->points[low] : last_point(fix);
+	return clock_fix(&(struct clock_fix){.offset = from.offset,
+					     .drift = to.offset - from.offset,
+					     .begin = from.clock,
+					     .length = to.clock - from.clock},
+			 clock, fixed);
+}
+
+/* ---- the table ---- */
+
 /* Columns 6 to 9 of a row: the first and the last measurement. Returns 1 if there is only one, and
  * so no drift; 0, also for any other number of columns; or -EINVAL after a message. */
 static int parse_drift(const char *columns, struct clock_row *row, const char *path, unsigned line)
 {
 	struct clock_fix *fix = &row->fix;
 	long long begin, end, offset_end, bound;
-	__int128 drift, length;
 	int used = 0;
 
 	errno = 0;
@@ -43,18 +89,16 @@ static int parse_drift(const char *columns, struct clock_row *row, const char *p
 	/* the host to whose clock all others are compared has no drift */
 	if (begin >= end)
 		return fix->offset || offset_end;
-	drift = (__int128)offset_end - fix->offset;
-	length = (__int128)end - begin;
-	if ((drift < 0 ? -drift : drift) * 1000000 > length * CLOCK_DRIFT_MOST ||
-	    length > INT64_MAX) {
+	if (!clock_point_follows(&(struct clock_point){.clock = begin, .offset = fix->offset},
+				 &(struct clock_point){.clock = end, .offset = offset_end})) {
 		log_error("%s: line %u: the clock drifts by more than %d ppm between the two "
 			  "measurements: one of them is wrong",
 			  path, line, CLOCK_DRIFT_MOST);
 		return -EINVAL;
 	}
-	fix->drift = (int64_t)drift;
+	fix->drift = offset_end - fix->offset;
 	fix->begin = begin;
-	fix->length = (int64_t)length;
+	fix->length = end - begin;
 	return 0;
 }
 
@@ -159,6 +203,65 @@ out:
 	return err;
 }
 
+/* The host of a loom is its name up to the first dot. */
+static int compare_host(const void *loom, const void *row)
+{
+	const char *name = loom, *host = ((const struct clock_row *)row)->host;
+	size_t length = strcspn(name, ".");
+	int order = strncmp(name, host, length);
+
+	return order ? order : -(host[length] != '\0');
+}
+
+static struct clock_row *find(const struct clock_table *table, const char *loom)
+{
+	return table->n ? bsearch(loom, table->rows, table->n, sizeof(*table->rows), compare_host)
+			: NULL;
+}
+
+/* Each point follows the one before, and the last measurement of the row the last of them. */
+static int check_points(const struct clock_fix *fix, const char *node)
+{
+	struct clock_point last = first_point(fix);
+
+	for (size_t i = 0; i <= fix->npoints; i++) {
+		struct clock_point point = i < fix->npoints ? fix->points[i] : last_point(fix);
+
+		if (!clock_point_follows(&last, &point)) {
+			log_error(JOB_NODES
+				  "/%s.json: clock_points: measurement %zu and the one before it, "
+				  "with those of " CLOCK_OFFSETS_FILE
+				  " as the first and the last, are not in order, or drift by more "
+				  "than %d ppm: remove clock_points for a linear correction",
+				  node, i + 2, CLOCK_DRIFT_MOST);
+			return -EINVAL;
+		}
+		last = point;
+	}
+	return 0;
+}
+
+/* Takes the points of the nodes of a job. */
+static int take_points(struct clock_table *table, int dir_fd)
+{
+	struct job job;
+	int err = job_read(&job, dir_fd);
+
+	for (size_t i = 0; !err && i < job.nnodes; i++) {
+		struct job_node *node = &job.nodes[i];
+		struct clock_row *row = node->npoints ? find(table, node->name) : NULL;
+
+		if (!row || !row->fix.length || row->fix.npoints)
+			continue;
+		row->fix.points = node->points;
+		row->fix.npoints = node->npoints;
+		node->points = NULL;
+		err = check_points(&row->fix, node->name);
+	}
+	job_free(&job);
+	return err;
+}
+
 int clock_table_load(struct clock_table *table, int dir_fd, const char *path, bool optional,
 		     bool drift)
 {
@@ -176,6 +279,8 @@ int clock_table_load(struct clock_table *table, int dir_fd, const char *path, bo
 		goto out;
 	}
 	err = clock_table_parse(table, file, path, drift);
+	if (!err && optional && drift)
+		err = take_points(table, dir_fd);
 out:
 	if (file)
 		fclose(file);
@@ -186,26 +291,17 @@ out:
 
 void clock_table_fini(struct clock_table *table)
 {
-	for (size_t i = 0; i < table->n; i++)
+	for (size_t i = 0; i < table->n; i++) {
 		free(table->rows[i].host);
+		free(table->rows[i].fix.points);
+	}
 	free(table->rows);
 	*table = (struct clock_table){0};
 }
 
-/* The host of a loom is its name up to the first dot. */
-static int compare_host(const void *loom, const void *row)
-{
-	const char *name = loom, *host = ((const struct clock_row *)row)->host;
-	size_t length = strcspn(name, ".");
-	int order = strncmp(name, host, length);
-
-	return order ? order : -(host[length] != '\0');
-}
-
 const struct clock_row *clock_table_find(struct clock_table *table, const char *loom)
 {
-	struct clock_row *row =
-		table->n ? bsearch(loom, table->rows, table->n, sizeof(*row), compare_host) : NULL;
+	struct clock_row *row = find(table, loom);
 
 	if (row)
 		row->used = true;

@@ -23,6 +23,7 @@
 #define SUFFIX	  ".json"
 #define APP	  ".app" /* and a number: an application from 2 on */
 #define RANKS_MAX 1000000
+#define POINTS	  "clock_points" /* of node/NODE.json */
 
 static int by_number(const void *a, const void *b)
 {
@@ -85,6 +86,34 @@ static struct job_app *app_of(struct job *job, uint32_t number)
 	return &job->apps[number - 1];
 }
 
+static int read_points(struct job_node *node, const struct json *list, const char *file)
+{
+	size_t n = json_count(list);
+
+	if (!list)
+		return 0;
+	if (!json_is_array(list) || n > CLOCK_POINTS_MOST) {
+		log_error("%s: " POINTS ": not a list of at most %d measurements", file,
+			  CLOCK_POINTS_MOST);
+		return -EINVAL;
+	}
+	node->points = calloc(n + 1, sizeof(*node->points));
+	if (!node->points)
+		return -ENOMEM;
+	for (const struct json *p = json_first(list); p; p = json_next(p)) {
+		struct clock_point *point = &node->points[node->npoints++];
+
+		if (json_i64(json_key(p, "clock"), &point->clock) &&
+		    json_i64(json_key(p, "offset"), &point->offset) &&
+		    json_i64(json_key(p, "bound"), &point->bound))
+			continue;
+		log_error("%s: " POINTS ": measurement %zu has no clock, offset and bound in ns",
+			  file, node->npoints);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int read_node(struct job *job, int dirfd, const char *file)
 {
 	struct json *json = json_load(dirfd, file);
@@ -113,6 +142,10 @@ static int read_node(struct job *job, int dirfd, const char *file)
 	(void)json_u64(json_key(json, "lost"), &node->lost);
 	number = expected(json, "app_id");
 	node->app = number > 0 && number <= JOB_APPS_MAX ? (uint32_t)number : 1;
+	err = read_points(node, json_key(json, POINTS), file);
+	if (err || (node->points && !*node->state)) /* of a copy: the clock alone */
+		goto out;
+	err = -ENOMEM;
 	app = app_of(job, node->app);
 	if (!app)
 		goto out;
@@ -216,6 +249,7 @@ void job_free(struct job *job)
 	for (size_t i = 0; i < job->nnodes; i++) {
 		free(job->nodes[i].why);
 		free(job->nodes[i].ranks);
+		free(job->nodes[i].points);
 	}
 	free(job->nodes);
 	free(job->apps);
@@ -482,35 +516,115 @@ out:
 	return err;
 }
 
-void job_node_killed(int dirfd, int64_t pid, const char *why)
+#define NODE_FILE (sizeof(JOB_NODES) + JOB_NODE_MAX + sizeof(SUFFIX))
+
+/* The file of this node that the recorder with this pid has made, whose name goes to `file`; NULL
+ * if there is none, or after a message. */
+static struct json *load_own(int dirfd, int64_t pid, char file[NODE_FILE])
 {
-	char node[JOB_NODE_MAX], name[JOB_FILE_MAX], file[sizeof(JOB_NODES) + JOB_NODE_MAX + 8];
+	char node[JOB_NODE_MAX], name[JOB_FILE_MAX];
 	struct stat st;
 
 	for (uint32_t app = 1; app <= JOB_APPS_MAX; app++) {
 		struct json *json;
-		const char *state, *where;
-		char *both;
 
 		job_file_name(name, app);
 		if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW))
-			return;
+			return NULL;
 		job_node_name(node, app);
-		snprintf(file, sizeof(file), JOB_NODES "/%s.json", node);
+		snprintf(file, NODE_FILE, JOB_NODES "/%s" SUFFIX, node);
 		json = fstatat(dirfd, file, &st, AT_SYMLINK_NOFOLLOW) ? NULL
 								      : json_load(dirfd, file);
-		state = json_string(json_key(json, "state"));
-		if (state && (!strcmp(state, "recording") || !strcmp(state, "copying")) &&
-		    json_int(json_get(json, "recorder.pid")) == pid) {
-			where = json_string(
-				json_key(json, "why")); /* its streams are, until then */
-			both = where ? xasprintf("%s; %s", why, where) : NULL;
-			json_put_string(json, "state", "incomplete");
-			json_put_string(json, "why", both ? both : why);
-			if (job_put_file(dirfd, file, json, false))
-				log_warn("cannot write '%s'", file);
-			free(both);
-		}
+		if (json && json_int(json_get(json, "recorder.pid")) == pid)
+			return json;
 		json_free(json);
 	}
+	return NULL;
+}
+
+static void replace_own(int dirfd, const char *file, struct json *json)
+{
+	int err = job_put_file(dirfd, file, json, false);
+
+	if (err)
+		log_warn("cannot write '%s': %s", file, strerror(-err));
+	json_free(json);
+}
+
+void job_node_killed(int dirfd, int64_t pid, const char *why)
+{
+	char file[NODE_FILE], *both;
+	struct json *json = load_own(dirfd, pid, file);
+	const char *state = json_string(json_key(json, "state")), *where;
+
+	if (!state || (strcmp(state, "recording") && strcmp(state, "copying"))) {
+		json_free(json);
+		return;
+	}
+	where = json_string(json_key(json, "why")); /* its streams are, until then */
+	both = where ? xasprintf("%s; %s", why, where) : NULL;
+	json_put_string(json, "state", "incomplete");
+	json_put_string(json, "why", both ? both : why);
+	free(both);
+	replace_own(dirfd, file, json);
+}
+
+/* ---- the measurements of clocks ---- */
+
+static void put_points(struct json *json, const struct clock_point *points, size_t n)
+{
+	struct json *list = json_put_array(json, POINTS);
+
+	for (size_t i = 0; i < n; i++) {
+		struct json *to = json_put_object(list, NULL);
+
+		json_put_i64(to, "clock", points[i].clock);
+		json_put_i64(to, "offset", points[i].offset);
+		json_put_i64(to, "bound", points[i].bound);
+	}
+}
+
+void job_node_put_points(int dirfd, int64_t pid, const struct clock_point *points, size_t n)
+{
+	char file[NODE_FILE];
+	struct json *json = n ? load_own(dirfd, pid, file) : NULL;
+
+	if (!json)
+		return;
+	put_points(json, points, n);
+	replace_own(dirfd, file, json);
+}
+
+int job_copy_points(int from_dirfd, int to_dirfd)
+{
+	struct job job;
+	int err;
+
+	log_mute(true);
+	err = job_read(&job, from_dirfd);
+	log_mute(false);
+	if (err == -ENOMEM)
+		log_no_memory("while reading the nodes of a job");
+	else if (err)
+		log_warn("the copy has no " POINTS ", so its clocks are corrected linearly: a file "
+			 "in '" JOB_NODES "' is damaged (ovni-info says which)");
+	err = err == -ENOMEM ? err : 0;
+	for (size_t i = 0; !err && i < job.nnodes; i++) {
+		struct json *json = job.nodes[i].npoints ? json_new_object() : NULL;
+		char file[NODE_FILE];
+
+		if (!job.nodes[i].npoints)
+			continue;
+		snprintf(file, sizeof(file), JOB_NODES "/%s" SUFFIX, job.nodes[i].name);
+		put_points(json, job.nodes[i].points, job.nodes[i].npoints);
+		if (mkdirat(to_dirfd, JOB_NODES, 0755) && errno != EEXIST)
+			err = -errno;
+		else
+			err = job_put_file(to_dirfd, file, json, true);
+		if (err)
+			log_error("cannot write '%s': %s", file, strerror(-err));
+		json_free(json);
+	}
+	job_free(&job);
+	return err;
 }

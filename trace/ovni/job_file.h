@@ -10,7 +10,8 @@
  *
  * In: the directory of a trace; out: one line for each node, and the reasons why the job is not
  * whole: nodes that left nothing or failed, ranks of no node, looms or files that are missing. A
- * trace without job.json and without a file of a node is none of a job, and has no reasons.
+ * trace without job.json and without a state of a node is none of a job, and has no reasons: the
+ * copy of a trace has the clocks of the nodes alone.
  * Specification: job.md 4.3, 4.5.
  */
 #ifndef TRACE_OVNI_JOB_FILE_H
@@ -19,6 +20,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "trace/ovni/clock_fix.h"
 
 #define JOB_FILE     "job.json"
 #define JOB_VERSION  1
@@ -38,6 +41,8 @@ struct job_node {
 	int32_t *ranks; /* of its members, ascending: nranks of them */
 	size_t nranks;
 	uint64_t threads, events, lost;
+	struct clock_point *points; /* npoints of them, as they are in the file */
+	size_t npoints;
 };
 
 /* A step of the job. */
@@ -49,7 +54,7 @@ struct job_app {
 };
 
 struct job {
-	bool is;	      /* there is a job.json, or a file of a node */
+	bool is;	      /* there is a job.json, or the state of a node */
 	struct job_app *apps; /* number 1 is the first: napps of them */
 	size_t napps;
 	struct job_node *nodes; /* by application and name: nnodes of them */
@@ -95,6 +100,14 @@ int job_put_file(int dirfd, const char *path, const struct json *json, bool is_n
 /* The recorder of this node with this pid was killed: the file of the node says so, with the
  * reason, if there is one. A failure is one warning. */
 void job_node_killed(int dirfd, int64_t pid, const char *why);
+
+/* Adds the measurements of the clock of this node, between the first and the last one, to the file
+ * of the recorder with this pid, if there is one. A failure is one warning. */
+void job_node_put_points(int dirfd, int64_t pid, const struct clock_point *points, size_t n);
+
+/* Copies the measurements of the clocks of all nodes into another trace, for a table of clock
+ * offsets that is copied. 0, or -errno after one message. */
+int job_copy_points(int from_dirfd, int to_dirfd) __attribute__((warn_unused_result));
 
 /* A list of ranks as "0-3,7". `text` is also the result. */
 const char *job_ranks_text(const int32_t *ranks, size_t n, char *text, size_t size);

@@ -210,6 +210,7 @@ void trace_close(struct trace *trace)
 	trace_drop_metadata(trace);
 	free(trace->texts);
 	free(trace->fixes);
+	clock_table_fini(&trace->clocks);
 	list_free(&streams);
 	if (trace->path && trace->fd >= 0)
 		close(trace->fd);
@@ -687,32 +688,27 @@ static void correct_owner(const struct trace *trace, size_t i, struct owner *own
 int source_correct_clocks(struct source *source)
 {
 	struct trace *trace = &source->trace;
-	struct clock_table table = {0};
-	int err = clock_table_load(&table, trace->fd, CLOCK_OFFSETS_FILE, true, true);
+	int err = clock_table_load(&trace->clocks, trace->fd, CLOCK_OFFSETS_FILE, true, true);
 
 	if (err)
-		goto out;
-	if (!table.n) {
+		return err;
+	if (!trace->clocks.n) {
 		clock_table_warn_missing(count_machines(source));
-		goto out;
+		return 0;
 	}
 	trace->fixes = calloc(trace->nstreams + 1, sizeof(*trace->fixes));
-	if (!trace->fixes) {
-		err = log_no_memory("for the clocks of %s", trace->path);
-		goto out;
-	}
+	if (!trace->fixes)
+		return log_no_memory("for the clocks of %s", trace->path);
 	for (size_t i = 0; i < trace->nstreams; i++) {
-		const struct clock_row *row = clock_table_find(&table, source->owners[i].loom);
+		const struct clock_row *row =
+			clock_table_find(&trace->clocks, source->owners[i].loom);
 
 		if (row)
 			trace->fixes[i] = row->fix;
 		correct_owner(trace, i, &source->owners[i]);
 	}
-	trace->clock_bound = clock_table_bound(&table);
-	err = clock_table_check(&table, CLOCK_OFFSETS_FILE);
-out:
-	clock_table_fini(&table);
-	return err;
+	trace->clock_bound = clock_table_bound(&trace->clocks);
+	return clock_table_check(&trace->clocks, CLOCK_OFFSETS_FILE);
 }
 
 void source_close(struct source *source)
