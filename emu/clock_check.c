@@ -282,7 +282,9 @@ void clock_check_report(const struct emulator *emu)
 		 c->contradictions, c->complete, plural(c->complete, "collective", "collectives"),
 		 left->shown_rank, left->loom->name, (double)(c->worst.gap + bound) / 1e3,
 		 late->shown_rank, late->loom->name,
-		 !emu->sys.clocks.n ? "there is no table of clock offsets (ovni-sync writes it)"
+		 emu->opt->clock == EMU_CLOCK_REALTIME
+			 ? "CLOCK_REALTIME has no bound: measure the clocks (ovni-sync --append)"
+		 : !emu->sys.clocks.n ? "there is no table of clock offsets (ovni-sync writes it)"
 		 : bound ? "the table of clock offsets promises less: measure again, before "
 			   "and after the job (ovni-sync --append)"
 			 : "the table of clock offsets has no bound for them: measure again "

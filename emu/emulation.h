@@ -28,11 +28,15 @@
 struct emu_options {
 	const char *trace;   /* the directory */
 	const char *offsets; /* -c, NULL if not given */
-	const char *out;     /* -o, NULL: the trace directory */
-	const char *looms;   /* names, "a,b"; NULL: all */
-	const char *ranks;   /* "0-3,7"; NULL: all */
-	bool from, to;	     /* given: */
-	int64_t since;	     /* ns since the first event of the trace, both included */
+	enum emu_clock {
+		EMU_CLOCK_OFFSETS,  /* by the table of clock offsets */
+		EMU_CLOCK_REALTIME, /* by CLOCK_REALTIME of the nodes of a job */
+	} clock;
+	const char *out;   /* -o, NULL: the trace directory */
+	const char *looms; /* names, "a,b"; NULL: all */
+	const char *ranks; /* "0-3,7"; NULL: all */
+	bool from, to;	   /* given: */
+	int64_t since;	   /* ns since the first event of the trace, both included */
 	int64_t until;
 	bool no_output;	   /* check only: write no file (ovni-check) */
 	bool all_models;   /* -a */
@@ -154,6 +158,11 @@ int emu_refuse_channel(struct emulator *emu, enum channel_result result, const s
 /* ---- a part of the trace (--looms, --ranks, --from, --to), from part.c ---- */
 
 bool part_asked(const struct emu_options *opt);
+/* Loads the offsets of the clocks of all looms. 0, or -errno after one message;
+ * clock_table_fini() must follow in both cases. */
+int emulator_load_clocks(const struct emulator *emu, struct clock_table *table)
+	__attribute__((warn_unused_result));
+
 /* If a part is asked for: chooses the streams, and sets first_clock to that of the whole trace.
  * Returns 0, or -errno after a message; part_fini() frees it. */
 int part_choose(struct emulator *emu) __attribute__((warn_unused_result));

@@ -224,10 +224,20 @@ static int load_trace(struct emulator *emu)
 	return 0;
 }
 
+int emulator_load_clocks(const struct emulator *emu, struct clock_table *table)
+{
+	const struct emu_options *opt = emu->opt;
+
+	if (opt->clock == EMU_CLOCK_REALTIME)
+		return clock_table_realtime(table, emu->trace.fd);
+	return clock_table_load(table, opt->offsets ? AT_FDCWD : emu->trace.fd,
+				opt->offsets ?: CLOCK_OFFSETS_FILE, !opt->offsets, !opt->compat);
+}
+
 static int build_system(struct emulator *emu)
 {
-	const char *path = emu->opt->offsets;
-	bool drift = !emu->opt->compat;
+	const struct emu_options *opt = emu->opt;
+	bool realtime = opt->clock == EMU_CLOCK_REALTIME;
 	int err = system_finish(&emu->sys);
 
 	/* the reference accepts a rank in two looms; of a recording it is a mistake */
@@ -236,14 +246,19 @@ static int build_system(struct emulator *emu)
 	if (err)
 		return err;
 	/* part_choose() has checked the table and warned, of all looms */
-	log_mute(emu->part != NULL);
-	err = path ? system_load_clocks(&emu->sys, AT_FDCWD, path, false, drift)
-		   : system_load_clocks(&emu->sys, emu->trace.fd, CLOCK_OFFSETS_FILE, true, drift);
+	log_mute(emu->part && !realtime);
+	err = emulator_load_clocks(emu, &emu->sys.clocks);
+	err = err ?: system_take_clocks(&emu->sys, realtime ? NULL : opt->offsets ?: CLOCK_OFFSETS_FILE);
 	log_mute(false);
-	if (emu->part && err != -ENOMEM) /* rows of other looms are no mistake */
+	/* rows of other looms are no mistake */
+	if (emu->part && !realtime && err != -ENOMEM)
 		err = 0;
 	if (err)
 		return err;
+	if (realtime)
+		log_warn("the clocks of %zu node%s are compared by CLOCK_REALTIME: as good as the "
+			 "nodes' NTP or PTP, not bounded",
+			 emu->sys.clocks.n, plural(emu->sys.clocks.n, "", "s"));
 	for (size_t i = 0; i < emu->nstreams; i++)
 		if (emu->sys.thread_of_stream[i])
 			emu->fixes[i] = emu->sys.thread_of_stream[i]->process->loom->clock;

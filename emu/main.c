@@ -39,6 +39,15 @@ static bool is_plain(const void *settings)
 	return !emu->compat && !emu->critical && !emu->messages;
 }
 
+static bool is_clock_alone(const void *settings)
+{
+	const struct emu_options *emu = &((const struct settings *)settings)->emu;
+
+	return !emu->compat && !emu->offsets;
+}
+
+static const char *const clocks[] = {"offsets", "realtime", NULL}; /* enum emu_clock */
+
 #define PART	   .holds = is_plain, .rule = "excludes --compat, --critical and --messages"
 #define TO(member) offsetof(struct settings, member)
 
@@ -104,6 +113,11 @@ static const struct cli_option options[] = {
 	 .min = 1, .max = JOBS_MAX},
 	{"clock-offsets", 'c', "FILE", cli_text, TO(emu.offsets),
 	 "read the offsets between the clocks of the hosts from FILE"},
+	{"clock", 0, NULL, cli_choice, TO(emu.clock),
+	 "correct clocks by the measured offsets (default), or, for nodes that nobody has "
+	 "measured, "
+	 "by their times of day, as far as NTP or PTP keeps these together",
+	 .choices = clocks, .holds = is_clock_alone, .rule = "excludes --compat and -c"},
 	{"all-models", 'a', NULL, cli_flag, TO(emu.all_models),
 	 "enable all models, also those that no stream requires"},
 	{"lint", 'l', NULL, cli_flag, TO(emu.lint),

@@ -235,9 +235,7 @@ int part_choose(struct emulator *emu)
 	share_ranks(emu->part, emu->nstreams);
 	err = check_list(emu, "looms", opt->looms, false);
 	err = err ?: check_list(emu, "ranks", opt->ranks, true);
-	err = err
-		      ?: clock_table_load(&table, opt->offsets ? AT_FDCWD : emu->trace.fd,
-					  opt->offsets ?: CLOCK_OFFSETS_FILE, !opt->offsets, true);
+	err = err ?: emulator_load_clocks(emu, &table);
 	err = err ?: find_start(emu, &table);
 	for (size_t i = 0; !err && i < emu->nstreams; i++)
 		choose(emu, &table, i);

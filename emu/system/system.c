@@ -11,6 +11,7 @@
 
 #include "trace/base/array.h"
 #include "trace/base/log.h"
+#include "trace/ovni/job_file.h"
 #include "trace/ovni/trace.h"
 
 /*
@@ -763,27 +764,32 @@ static uint32_t count_machines(const struct system *sys)
 	return n;
 }
 
-int system_load_clocks(struct system *sys, int dir_fd, const char *path, bool optional, bool drift)
+int system_take_clocks(struct system *sys, const char *path)
 {
 	struct clock_table *table = &sys->clocks;
-	int err = clock_table_load(table, dir_fd, path, optional, drift);
 
-	if (!err && !table->n)
+	if (path && !table->n)
 		clock_table_warn_missing(count_machines(sys));
-	for (uint32_t i = 0; !err && i < sys->nlooms; i++) {
+	for (uint32_t i = 0; i < sys->nlooms; i++) {
 		const struct clock_row *row = clock_table_find(table, sys->looms[i].name);
 
+		if (!row && !path && !loom_is_accelerator(sys->looms[i].name)) {
+			log_error(
+				"--clock=realtime: " JOB_NODES "/%s.json does not say which "
+				"CLOCK_REALTIME the node had at its begin: measure the clocks with "
+				"ovni-sync or ovni-job",
+				sys->looms[i].name);
+			return -EINVAL;
+		}
 		if (!row)
 			continue;
 		sys->looms[i].clock = row->fix;
 		sys->looms[i].clock_bound = row->bound < 0 ? 0 : row->bound;
 	}
 	/* a host without a loom is a mistake; its loom may have been left out, too (--tolerant) */
-	for (uint32_t i = 0; !err && i < sys->nleft_out; i++)
+	for (uint32_t i = 0; i < sys->nleft_out; i++)
 		(void)clock_table_find(table, sys->left_out[i].name);
-	if (!err)
-		err = clock_table_check(table, path);
-	return err;
+	return clock_table_check(table, path);
 }
 
 void system_fini(struct system *sys)

@@ -136,11 +136,11 @@ struct thread *system_find_thread(const struct system *sys, const struct loom *l
 /* ---- the clocks of the looms ---- */
 
 /*
- * Reads the table `path` below `dir_fd` into loom->clock, with its drift if `drift`. With
- * `optional` a missing file leaves all offsets at 0, with a warning if there are several machines.
- * Returns 0, or -errno after a message.
+ * Takes the clock of each loom from the table `clocks`, which the caller has loaded from `path`. An
+ * empty one leaves all offsets at 0, with a warning if there are several machines; a row without a
+ * loom is refused. `path` is NULL for clock_table_realtime(): each machine must have a row. Returns
+ * 0, or -errno after a message.
  */
-int system_load_clocks(struct system *sys, int dir_fd, const char *path, bool optional, bool drift)
-	__attribute__((warn_unused_result));
+int system_take_clocks(struct system *sys, const char *path) __attribute__((warn_unused_result));
 
 #endif

@@ -110,6 +110,45 @@ damaged && sed -i 's/"rank": *1/"rank":0/' damaged/node/n2.json damaged/loom.n2/
 rm -rf out
 judge 1 'rank 0' "$B/bin/ovni-emu" -o out damaged
 
+# CLOCK_REALTIME of the nodes, which is asked for: n2 is 1000 s ahead, and n1 ran 400 ns before it
+damaged && sed -i 's/"state"/"begin":{"clock":"5000","realtime_ns":"1790000000000005000"},"state"/' damaged/node/n1.json
+sed -i 's/"state"/"begin":{"clock":"1000000005000","realtime_ns":"1790000000000005400"},"state"/' damaged/node/n2.json
+python3 - damaged/loom.n2/proc.2/thread.2 <<'P'
+import struct, sys
+path = sys.argv[1] + "/stream.obs"
+data = bytearray(open(path, "rb").read())
+at = 8
+while at < len(data): # without large payloads
+    struct.pack_into("<q", data, at + 4, struct.unpack_from("<q", data, at + 4)[0] + 10**12)
+    at += 12 + (data[at] & 15) + (data[at] & 15 > 0)
+open(path, "wb").write(data)
+P
+emulated() { awk -F: '/^2/ && $7 == 4 && $8 == 1 { print $6 }' out/thread.prv | sort -n | xargs; } # the begins
+cp -R damaged clocked
+for words in '' '--to 1s' '--looms n2'; do
+	rm -rf out
+	# shellcheck disable=SC2086 # words
+	judge 3 'warning: the clocks of 2 nodes are compared by CLOCK_REALTIME: as good as the nodes. NTP or PTP, not bounded' \
+		"$B/bin/ovni-emu" -q $words --clock=realtime -o out clocked
+	[ "$(emulated)" = "$([ "$words" = '--looms n2' ] && echo 400 || echo 0 400)" ] || fail "realtime $words: $(emulated)"
+done
+rm -rf out
+judge 3 'looms without a table' "$B/bin/ovni-emu" -o out clocked
+! grep -q REALTIME said || fail "CLOCK_REALTIME that nobody asked for"
+[ "$(emulated)" = "0 1000000000000" ] || fail "not asked for: $(emulated)"
+for file in n1 n2; do
+	rm -rf out damaged && cp -R clocked damaged && sed -i 's/"begin"/"x"/' damaged/node/$file.json
+	judge 1 "--clock=realtime: node/$file.json does not say which CLOCK_REALTIME" "$B/bin/ovni-emu" --clock=realtime -o out damaged
+	judge 1 "--clock=realtime: node/$file.json does not say" "$B/bin/ovni-emu" --to 1s --clock=realtime -o out damaged
+done
+rm -rf damaged && cp -R clocked damaged && sed -i 's/"realtime_ns":"179/"realtime_ns":"-912/' damaged/node/n2.json
+judge 1 'node/n2.json: begin: its clocks are out of range' "$B/bin/ovni-emu" --clock=realtime -o out damaged
+rm -rf damaged && cp -R clocked damaged && cp damaged/node/n2.json damaged/node/n2.x.json
+judge 1 "two files are of the host 'n2'" "$B/bin/ovni-emu" --clock=realtime -o out damaged
+judge 1 '--clock=realtime: node/n1.json does not say' "$B/bin/ovni-emu" --clock=realtime -o out whole
+judge 2 'excludes --compat and -c' "$B/bin/ovni-emu" --clock=realtime --compat -o out clocked
+judge 2 'excludes --compat and -c' "$B/bin/ovni-emu" --clock=realtime -c /dev/null -o out clocked
+
 # ---- a second step of the same job: an application of its own, with the same rank numbers ----
 make_trace steps <<'E'
 thread n1 1 1 ovni.rank=0 ovni.nranks=1 bpf.events="2" bpf.session.t0="0" bpf.session.t1="1000" bpf.session.lost="0" bpf.session.streams="1" bpf.session.counts={"events":"2"}

@@ -150,8 +150,11 @@ static int sort_rows(struct clock_table *table, const char *path)
 	for (size_t i = 1; i < table->n; i++) {
 		if (strcmp(table->rows[i - 1].host, table->rows[i].host) != 0)
 			continue;
-		log_error("%s: line %u: the host '%s' is listed twice", path, table->rows[i].line,
-			  table->rows[i].host);
+		if (table->rows[i].line)
+			log_error("%s: line %u: the host '%s' is listed twice", path,
+				  table->rows[i].line, table->rows[i].host);
+		else
+			log_error("%s: two files are of the host '%s'", path, table->rows[i].host);
 		return -EINVAL;
 	}
 	return 0;
@@ -287,6 +290,42 @@ out:
 	else if (fd >= 0)
 		close(fd);
 	return err;
+}
+
+int clock_table_realtime(struct clock_table *table, int dir_fd)
+{
+	__int128 first = 0; /* CLOCK_REALTIME of the first node when its clock is 0 */
+	struct job job;
+	int err = job_read(&job, dir_fd);
+
+	*table = (struct clock_table){0};
+	for (size_t i = 0; !err && i < job.nnodes; i++) {
+		const struct job_node *node = &job.nodes[i];
+		__int128 origin = (__int128)node->begin.realtime - node->begin.clock;
+		struct clock_row *row;
+
+		if (!node->begin.is)
+			continue;
+		first = table->n ? first : origin;
+		if (origin - first > INT64_MAX || origin - first < -INT64_MAX) {
+			log_error(JOB_NODES "/%s.json: begin: its clocks are out of range",
+				  node->name);
+			err = -EINVAL;
+			break;
+		}
+		row = ARRAY_ADD(table->rows, table->n);
+		if (row) {
+			*row = (struct clock_row){
+				.host = strndup(node->name, strcspn(node->name, ".")),
+				.fix = {.offset = (int64_t)(origin - first)},
+				.bound = CLOCK_BOUND_UNKNOWN,
+				.used = true};
+		}
+		if (!row || !row->host)
+			err = log_no_memory("for the clocks of the nodes");
+	}
+	job_free(&job);
+	return err ?: sort_rows(table, JOB_NODES "/*.json");
 }
 
 void clock_table_fini(struct clock_table *table)

@@ -66,7 +66,7 @@ struct clock_row {
 	char *host;
 	struct clock_fix fix;
 	int64_t bound; /* ns; CLOCK_BOUND_UNKNOWN */
-	unsigned line; /* in the file */
+	unsigned line; /* in the file; 0: of clock_table_realtime() */
 	bool used;
 };
 
@@ -84,6 +84,10 @@ struct clock_table {
  */
 int clock_table_load(struct clock_table *table, int dir_fd, const char *path, bool optional,
 		     bool drift) __attribute__((warn_unused_result));
+/* In place of a table: offsets by CLOCK_REALTIME, which the nodes of a job read at their begin, to
+ * that of the first node by name. They have no bound. Empty if no node has read it. The same
+ * result. */
+int clock_table_realtime(struct clock_table *table, int dir_fd) __attribute__((warn_unused_result));
 /* The same for an open file; `path` is its name in messages. */
 int clock_table_parse(struct clock_table *table, FILE *file, const char *path, bool drift)
 	__attribute__((warn_unused_result));

@@ -140,6 +140,8 @@ static int read_node(struct job *job, int dirfd, const char *file)
 	(void)json_u64(json_key(json, "threads"), &node->threads);
 	(void)json_u64(json_key(json, "events"), &node->events);
 	(void)json_u64(json_key(json, "lost"), &node->lost);
+	node->begin.is = json_i64(json_get(json, "begin.clock"), &node->begin.clock) &&
+			 json_i64(json_get(json, "begin.realtime_ns"), &node->begin.realtime);
 	number = expected(json, "app_id");
 	node->app = number > 0 && number <= JOB_APPS_MAX ? (uint32_t)number : 1;
 	err = read_points(node, json_key(json, POINTS), file);

@@ -32,6 +32,12 @@
 
 struct json;
 
+/* CLOCK_REALTIME of a node at a clock of it. */
+struct realtime_pair {
+	bool is;		 /* it is in the file */
+	int64_t clock, realtime; /* ns; since the epoch */
+};
+
 struct job_node {
 	char name[JOB_NODE_MAX];
 	uint32_t app;	/* its application, 1 to JOB_APPS_MAX */
@@ -41,6 +47,7 @@ struct job_node {
 	int32_t *ranks; /* of its members, ascending: nranks of them */
 	size_t nranks;
 	uint64_t threads, events, lost;
+	struct realtime_pair begin;
 	struct clock_point *points; /* npoints of them, as they are in the file */
 	size_t npoints;
 };
