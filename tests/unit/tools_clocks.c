@@ -58,6 +58,18 @@ static void the_quickest_quarter_has_the_smallest_bounds(void **state)
 	assert_int_equal(clock_quickest(samples, 3), 1);
 }
 
+static void a_slow_exchange_of_a_busy_node_does_not_count(void **state)
+{
+	struct clock_sample samples[12] = {{1, 21}, {2, 10}, {3, 20}};
+
+	(void)state;
+	for (int i = 3; i < 12; i++)
+		samples[i].bound = 1000;
+	assert_int_equal(clock_quickest(samples, 12), 3);
+	samples[2].bound = 22; /* of delta 1 */
+	assert_int_equal(clock_quickest(samples, 12), 2);
+}
+
 static void one_sample_has_no_deviation(void **state)
 {
 	struct clock_sample one[] = {{-7, 1}};
@@ -138,6 +150,7 @@ int main(void)
 		cmocka_unit_test(the_quicker_exchange_is_the_better),
 		cmocka_unit_test(the_median_is_element_n_2_of_the_sorted),
 		cmocka_unit_test(the_quickest_quarter_has_the_smallest_bounds),
+		cmocka_unit_test(a_slow_exchange_of_a_busy_node_does_not_count),
 		cmocka_unit_test(one_sample_has_no_deviation),
 		cmocka_unit_test(large_offsets_keep_their_deviation),
 		cmocka_unit_test(a_row_of_two_measurements_is_read_again),

@@ -36,7 +36,10 @@ static int by_bound(const void *a, const void *b)
 size_t clock_quickest(struct clock_sample *samples, size_t n)
 {
 	qsort(samples, n, sizeof(*samples), by_bound);
-	return n < 4 ? 1 : n / 4;
+	n = n < 4 ? 1 : n / 4;
+	while (samples[n - 1].bound / 2 > samples[0].bound)
+		n--;
+	return n;
 }
 
 struct clock_offset clock_sum_up(struct clock_sample *samples, size_t n)

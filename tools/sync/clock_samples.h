@@ -39,7 +39,8 @@ struct clock_sample clock_exchange(int64_t before, int64_t other, int64_t after)
 struct clock_sample clock_better(struct clock_sample a, struct clock_sample b);
 
 /* Puts the n >= 1 samples in the order of their bounds. Returns the size of the first quarter, at
- * least 1: on busy nodes most exchanges are slow, and a median of all would have their bound. */
+ * least 1, without those that took more than twice as long as the first: on busy nodes most
+ * exchanges are slow, and a median of all would have their bound. */
 size_t clock_quickest(struct clock_sample *samples, size_t n);
 
 /* Sorts the n >= 1 samples by their deltas and sums them up. */
