@@ -26,8 +26,8 @@
 #define TRIES	8      /* exchanges of which one sample is the quickest */
 #define NAP_NS	500000 /* between two polls of a waiting rank */
 /* A host with a bound above BOUND_GOOD ns was busy: it is measured again, as long as the
- * measurement of all hosts, of CLOCK_SAMPLES each, takes less than MOST_NS, after which no more
- * samples are taken. */
+ * measurement of all hosts takes less than MOST_NS. While the ranks run, no more samples are taken
+ * after that: each may take some ms, and takes a CPU from them. */
 #define BOUND_GOOD 50000
 #define MOST_NS	   INT64_C(1000000000)
 #define HOST_SIZE  256
@@ -112,8 +112,8 @@ static struct clock_sample sample(int rank, bool last)
 	return best;
 }
 
-/* Measures the clock of a rank once, with samples after the warm-up; for --append, which has
- * until `end`, with those that there were until then. */
+/* Measures the clock of a rank once, with the samples after the warm-up; while the ranks run, with
+ * those that there were until `end`. */
 static struct clock_offset measure_once(const struct clock_request *request, int rank,
 					const char *host, struct clock_sample *samples, int64_t end)
 {
@@ -122,7 +122,7 @@ static struct clock_offset measure_once(const struct clock_request *request, int
 
 	send_begin(&(struct begin){.more = 1}, rank);
 	while (!last) {
-		last = taken + 1 == warm_up + n || (request->append && now() > end);
+		last = taken + 1 == warm_up + n || (request->between && now() > end);
 		samples[taken++] = sample(rank, last);
 	}
 	if (taken == warm_up + n)
@@ -409,7 +409,7 @@ static int write_long_table(const struct clock_request *request, struct table *t
 			    struct clock_sum *sum)
 {
 	struct rows rows = {0};
-	int64_t begin = now(), most = MOST_NS / CLOCK_SAMPLES * (int64_t)request->samples;
+	int64_t begin = now();
 	int err = load_rows(&rows, table->path, hosts[0]);
 
 	for (int rank = 0; !err && rank < n; rank++) {
@@ -420,7 +420,7 @@ static int write_long_table(const struct clock_request *request, struct table *t
 		if (first_of_host(hosts, rank) != rank)
 			continue;
 		offset = measure(request, rank, hosts[rank], samples,
-				 begin + most / n * (rank + 1)); /* its part of the time */
+				 begin + MOST_NS / n * (rank + 1)); /* its part of the time */
 		if (request->between && offset.bound > BOUND_GOOD)
 			continue;
 		table->ends[rank] = (struct begin){
