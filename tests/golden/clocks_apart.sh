@@ -99,6 +99,16 @@ damage 'data["clock_points"] = []'
 cp points apart/t/node/c.json
 "$bin/ovni-report" latency apart/t 2>said | cmp -s - got && fail "the measurements change nothing"
 
+# Steps of a job have the measurements of one host in files of their own; one that is too near another does not count.
+python3 -c '
+import json
+points = json.load(open("points"))["clock_points"]
+near = dict(points[2], clock=str(int(points[2]["clock"]) + 1000), offset=str(int(points[2]["offset"]) + 500))
+json.dump({"clock_points": points[1:2]}, open("apart/t/node/c.json", "w"))
+json.dump({"app_id": 2, "clock_points": [points[2], near, points[0]]}, open("apart/t/node/c.app2.json", "w"))'
+both "ovni-report timehist of two steps" "$bin/ovni-report" timehist t
+rm apart/t/node/c.app2.json
+
 # Without the table the clocks count as equal, which a warning says.
 rm apart/t/clock-offsets.txt
 "$bin/ovni-report" latency apart/t >got 2>said || [ $? = 3 ] || fail "latency without a table"

@@ -244,6 +244,44 @@ static int check_points(const struct clock_fix *fix, const char *node)
 	return 0;
 }
 
+static int by_clock(const void *a, const void *b)
+{
+	const struct clock_point *x = a, *y = b;
+
+	return (x->clock > y->clock) - (x->clock < y->clock);
+}
+
+/* Leaves out each point that does not follow the one before it, or that the last measurement does
+ * not follow: those of steps that ran at the same time are too near each other. */
+static void thin_points(struct clock_fix *fix)
+{
+	struct clock_point before = first_point(fix), last = last_point(fix);
+	size_t n = 0;
+
+	qsort(fix->points, fix->npoints, sizeof(*fix->points), by_clock);
+	for (size_t i = 0; i < fix->npoints; i++)
+		if (clock_point_follows(&before, &fix->points[i]) &&
+		    clock_point_follows(&fix->points[i], &last))
+			fix->points[n++] = before = fix->points[i];
+	fix->npoints = n;
+}
+
+/* Several steps of a job have points of one host. */
+static int add_points(struct clock_fix *fix, const struct job_node *node)
+{
+	size_t before = fix->npoints, n = before + node->npoints;
+	struct clock_point *points = reallocarray(fix->points, n, sizeof(*points));
+
+	if (!points)
+		return log_no_memory("for the measurements of the clocks");
+	memcpy(points + before, node->points, node->npoints * sizeof(*points));
+	fix->points = points;
+	fix->npoints = n;
+	if (node->app > 1)
+		thin_points(fix);
+	return check_points(fix, node->name);
+}
+
 /* Takes the points of the nodes of a job. */
 static int take_points(struct clock_table *table, int dir_fd)
 {
@@ -251,15 +289,11 @@ static int take_points(struct clock_table *table, int dir_fd)
 	int err = job_read(&job, dir_fd);
 
 	for (size_t i = 0; !err && i < job.nnodes; i++) {
-		struct job_node *node = &job.nodes[i];
+		const struct job_node *node = &job.nodes[i];
 		struct clock_row *row = node->npoints ? find(table, node->name) : NULL;
 
-		if (!row || !row->fix.length || row->fix.npoints)
-			continue;
-		row->fix.points = node->points;
-		row->fix.npoints = node->npoints;
-		node->points = NULL;
-		err = check_points(&row->fix, node->name);
+		if (row && row->fix.length)
+			err = add_points(&row->fix, node);
 	}
 	job_free(&job);
 	return err;
@@ -292,6 +326,15 @@ out:
 	return err;
 }
 
+/* Whether a row is of the host of a loom; the rows are not sorted yet. */
+static bool has_host(const struct clock_table *table, const char *loom)
+{
+	for (size_t i = 0; i < table->n; i++)
+		if (!compare_host(loom, &table->rows[i]))
+			return true;
+	return false;
+}
+
 int clock_table_realtime(struct clock_table *table, int dir_fd)
 {
 	__int128 first = 0; /* CLOCK_REALTIME of the first node when its clock is 0 */
@@ -304,7 +347,7 @@ int clock_table_realtime(struct clock_table *table, int dir_fd)
 		__int128 origin = (__int128)node->begin.realtime - node->begin.clock;
 		struct clock_row *row;
 
-		if (!node->begin.is)
+		if (!node->begin.is || (node->app > 1 && has_host(table, node->name)))
 			continue;
 		first = table->n ? first : origin;
 		if (origin - first > INT64_MAX || origin - first < -INT64_MAX) {

@@ -417,7 +417,7 @@ const char *job_text(const struct job *job, char text[JOB_TEXT])
 		if (job->apps[i - 1].no_file)
 			put(&r, "%s is missing", name);
 	}
-	for (size_t i = 0; i < job->nnodes; i++)
+	for (size_t i = 0; job->is && i < job->nnodes; i++)
 		put_node(&job->nodes[i], &r);
 	for (uint32_t i = 1; i <= job->napps; i++) {
 		put_missing_nodes(job, i, &r);
