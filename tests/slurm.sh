@@ -75,6 +75,8 @@ chmod 755 "$dir" "$dir/socket"
 chmod 700 "$dir/munge"
 # Ports and job numbers of its own for each cluster: ovni-job knows the processes of its job by its number.
 port=$((20000 + $$ % 1250 * 8)) first_job=$((1000 + $$ % 60000 * 100))
+# Open MPI 4.1 crashes in MPI_Init (btl_tcp) when a process of another cluster connects to its port.
+mpi_port=$((10000 + $$ % 150 * 64))
 head -c 128 /dev/urandom >"$dir/munge/key"
 chmod 600 "$dir/munge/key"
 run munged munged --foreground --force --key-file="$dir/munge/key" --socket="$dir/socket/munge" \
@@ -116,6 +118,7 @@ END
 cat >"$dir/env" <<END
 export SLURM_CONF=$SLURM_CONF
 export OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_oob_tcp_if_include=lo
+export OMPI_MCA_btl_tcp_port_min_v4=$mpi_port OMPI_MCA_btl_tcp_port_range_v4=64
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 END
 run slurmctld slurmctld -D -i -f "$SLURM_CONF"
