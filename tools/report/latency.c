@@ -149,6 +149,7 @@ const struct report_kind report_latency = {
 	.ncolumns = NCOLUMNS,
 	.order = "wait_max",
 	.by = BY_THREAD,
+	.by_loom = true,
 	.init = init,
 	.more = sizeof(struct idle_waits),
 	.listener = {.end = end, .event = event},

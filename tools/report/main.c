@@ -456,11 +456,11 @@ static int run_walk(struct report *report, const struct options *options)
 	walked = intervals_walk(&intervals, report->source, &kind->listener, report);
 	/* of a damaged trace, the part before the damage */
 	report->damaged = walked;
-	if (intervals.threads)
+	if (intervals.threads && !report->source->is_loom)
 		filter_check_part(report->filter, report->source, intervals.first, intervals.last);
 	if (intervals.threads && kind->rows) {
 		err = kind->rows(report);
-		if (!err)
+		if (!err && !report->source->is_loom)
 			finish(report, options);
 	}
 	if (kind->stream)
@@ -475,6 +475,51 @@ out:
 	state_walk_fini(&names);
 	intervals_fini(&intervals);
 	return err;
+}
+
+/* The rows of one loom after the other: only its events are in memory. Of a damaged loom, the part
+ * before the damage. */
+static int run_looms(struct report *report, const struct options *options, struct source *source)
+{
+	struct filter filter = *report->filter, *whole = report->filter;
+	int64_t first = INT64_MAX, last = INT64_MIN;
+	struct source loom;
+	int err = 0;
+	bool open = true;
+
+	source_extend(source, &first, &last);
+	source->first = first;
+	source->last = last;
+	report->filter = &filter;
+	report->source = &loom;
+	for (size_t from = 0; from < source->trace.nstreams && open; from += loom.trace.nstreams) {
+		ssize_t n = source_open_loom(&loom, source, from);
+		int failed = n < 0 ? (int)n : 0;
+
+		open = n > 0;
+		filter.streams = whole->streams + from;
+		if (open)
+			failed = run_walk(report, options);
+		source_close_loom(&loom);
+		free(report->data);
+		free(report->more);
+		report->data = report->more = NULL;
+		err = err ? err : failed;
+	}
+	report->filter = whole;
+	report->source = source;
+	if (!open)
+		return err;
+	filter_check_part(whole, source, first, last);
+	finish(report, options);
+	return err;
+}
+
+/* Are the rows those of single looms? */
+static bool is_by_loom(const struct report *report)
+{
+	return report->kind->by_loom && !filter_has_threads(report->filter) &&
+	       (report->by == BY_REPORT || report->by == BY_THREAD);
 }
 
 /* A summary has no events. */
@@ -533,8 +578,12 @@ static int run(struct report *report, const struct options *options, struct sour
 	err = refuse_statistics(report->kind, options->path);
 	if (err)
 		return err;
-	err = source_open_part(source, options->path,
-			       filter_has_threads(report->filter) ? choose_looms : NULL, report);
+	if (is_by_loom(report))
+		err = source_open_looms(source, options->path);
+	else
+		err = source_open_part(source, options->path,
+				       filter_has_threads(report->filter) ? choose_looms : NULL,
+				       report);
 	if (!err)
 		err = source_correct_clocks(source);
 	if (err)
@@ -542,6 +591,8 @@ static int run(struct report *report, const struct options *options, struct sour
 	err = filter_start(report->filter, source, &active);
 	if (err)
 		return err;
+	if (source->by_loom)
+		return run_looms(report, options, source);
 	return report->kind->print ? run_print(report, options) : run_walk(report, options);
 }
 

@@ -212,6 +212,7 @@ const struct report_kind report_preempt = {
 	.order = "ran",
 	.names = true,
 	.by = BY_THREAD,
+	.by_loom = true,
 	.more = sizeof(struct preempt),
 	.init = init,
 	.listener = {.event = event},

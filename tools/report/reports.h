@@ -50,7 +50,8 @@ struct report_kind {
 	bool names;	   /* needs the names of threads */
 	enum group_by by;  /* rows are of these groups, unless --by names others; BY_REPORT: no */
 	bool only_threads; /* --by cannot name others */
-	bool all_looms;	   /* needs the events of looms of which the filter selects no thread */
+	bool by_loom;	/* rows of groups of threads are those of one loom: one after the other */
+	bool all_looms; /* needs the events of looms of which the filter selects no thread */
 	size_t size, more;
 	/* Adds the rows from another source than a walk of the trace `path`; or NULL. Returns 0,
 	 * -ENOMEM, or -errno after one message. */

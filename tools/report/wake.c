@@ -201,6 +201,7 @@ const struct report_kind report_wake_period = {
 	.ncolumns = NPERIODS,
 	.order = "max",
 	.by = BY_THREAD,
+	.by_loom = true,
 	.only_threads = true,
 	.init = period_init,
 	.listener = {.end = end_of_period},

@@ -14,6 +14,7 @@
 
 #include "trace/base/array.h"
 #include "trace/base/files/input.h"
+#include "trace/base/hash.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
 
@@ -589,6 +590,13 @@ static int add_owner(struct source *source, size_t i, const struct json *meta)
 	return 0;
 }
 
+static int choose_all(void *arg, const struct source *source, bool *wanted)
+{
+	(void)arg;
+	memset(wanted, true, source->trace.nstreams * sizeof(*wanted));
+	return 0;
+}
+
 /* Opens the streams that are wanted. */
 static int open_part(struct source *source, source_choose_fn choose, void *arg)
 {
@@ -614,7 +622,40 @@ static int open_part(struct source *source, source_choose_fn choose, void *arg)
 	return err;
 }
 
-int source_open_part(struct source *source, const char *path, source_choose_fn choose, void *arg)
+/* Are all streams below one directory? Paths are sorted. */
+static bool has_one_directory(const struct trace *trace)
+{
+	const char *first = trace->streams[0], *last = trace->streams[trace->nstreams - 1];
+	size_t n = strcspn(first, "/");
+
+	return n == strcspn(last, "/") && !strncmp(first, last, n);
+}
+
+/* May the looms be opened one after the other? Their streams must follow each other, which they do
+ * not where a loom has several directories. */
+static bool may_go_by_loom(const struct source *source)
+{
+	struct hash looms = {0};
+	bool may = true;
+
+	for (size_t i = 0; i < source->trace.nstreams && may; i++) {
+		const char *loom = source->owners[i].loom;
+		uint32_t *at;
+
+		may = source->spans[i].closed && !source->owners[i].accelerator;
+		if (!may || (i && !strcmp(source->owners[i - 1].loom, loom)))
+			continue;
+		at = hash_at(&looms, hash_key_of(loom, strlen(loom)));
+		may = at && *at == HASH_NONE;
+		if (may)
+			*at = 0;
+	}
+	hash_free(&looms);
+	return may;
+}
+
+static int open_source(struct source *source, const char *path, source_choose_fn choose, void *arg,
+		       bool by_loom)
 {
 	struct trace_text *texts;
 	size_t n, bytes = 0;
@@ -630,10 +671,11 @@ int source_open_part(struct source *source, const char *path, source_choose_fn c
 		log_error(TRACE_NO_STREAMS, path);
 		return -ENOENT;
 	}
+	by_loom = by_loom && !has_one_directory(&source->trace);
 	source->streams = streams_new(n);
 	source->owners = calloc(n + 1, sizeof(*source->owners));
-	source->spans = choose ? calloc(n + 1, sizeof(*source->spans)) : NULL;
-	if (!source->streams || !source->owners || (choose && !source->spans))
+	source->spans = choose || by_loom ? calloc(n + 1, sizeof(*source->spans)) : NULL;
+	if (!source->streams || !source->owners || ((choose || by_loom) && !source->spans))
 		return log_no_memory("for the %zu streams of %s", n, path);
 	/* several programs and their analyses read the metadata again: each file costs three opens
 	 */
@@ -656,7 +698,57 @@ int source_open_part(struct source *source, const char *path, source_choose_fn c
 		if (err < 0)
 			return err;
 	}
+	source->by_loom = by_loom && may_go_by_loom(source);
+	if (by_loom && !source->by_loom)
+		choose = choose_all;
 	return choose ? open_part(source, choose, arg) : 0;
+}
+
+int source_open_part(struct source *source, const char *path, source_choose_fn choose, void *arg)
+{
+	return open_source(source, path, choose, arg, false);
+}
+
+int source_open_looms(struct source *source, const char *path)
+{
+	return open_source(source, path, NULL, NULL, true);
+}
+
+ssize_t source_open_loom(struct source *loom, struct source *source, size_t from)
+{
+	const struct owner *owners = source->owners;
+	size_t n = 1;
+	int err = 0;
+
+	while (from + n < source->trace.nstreams &&
+	       !strcmp(owners[from + n].loom, owners[from].loom))
+		n++;
+	*loom = *source;
+	loom->trace.nstreams = n;
+	loom->trace.streams += from;
+	loom->trace.texts += from;
+	if (loom->trace.fixes)
+		loom->trace.fixes += from;
+	loom->streams += from;
+	loom->owners += from;
+	loom->spans += from;
+	loom->is_loom = true;
+	for (size_t i = from; i < from + n && !err; i++) {
+		struct json *meta = trace_metadata(&source->trace, i);
+
+		err = meta ? open_stream(source, i, meta) : -EINVAL;
+		source->spans[i].closed = err != 0;
+		json_free(meta);
+	}
+	return err ? err : (ssize_t)n;
+}
+
+void source_close_loom(struct source *loom)
+{
+	for (size_t i = 0; i < loom->trace.nstreams; i++) {
+		stream_close(&loom->streams[i]);
+		loom->spans[i].closed = true;
+	}
 }
 
 int source_open(struct source *source, const char *path)
@@ -725,6 +817,11 @@ void source_close(struct source *source)
 
 void source_extend(const struct source *source, int64_t *first, int64_t *last)
 {
+	if (source->is_loom) {
+		*first = source->first < *first ? source->first : *first;
+		*last = source->last > *last ? source->last : *last;
+		return;
+	}
 	for (size_t i = 0; source->spans && i < source->trace.nstreams; i++) {
 		const struct stream_span *span = &source->spans[i];
 		int64_t from, to;

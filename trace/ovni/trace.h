@@ -138,6 +138,9 @@ struct source {
 	struct owner *owners;	   /* of each stream */
 	struct whole whole;	   /* whether it is whole, by its metadata */
 	struct stream_span *spans; /* of each stream; NULL: all are open */
+	bool by_loom;		   /* see source_open_looms() */
+	bool is_loom;		   /* it is one loom of another source: */
+	int64_t first, last;	   /* corrected clocks of the other one */
 };
 
 /* A stream of a part of a trace. */
@@ -161,6 +164,22 @@ typedef int (*source_choose_fn)(void *arg, const struct source *source, bool *wa
  * the clocks of their first and last event. NULL: all. */
 int source_open_part(struct source *source, const char *path, source_choose_fn choose, void *arg)
 	__attribute__((warn_unused_result));
+
+/*
+ * The same, but opens no stream (source->by_loom): source_open_loom() opens those of one loom. Only
+ * where this is less: a trace of one loom, one with an accelerator, and one that lacks clocks in
+ * its metadata are opened as by source_open().
+ */
+int source_open_looms(struct source *source, const char *path) __attribute__((warn_unused_result));
+
+/*
+ * `loom` becomes the part of `source` that is the loom of stream `from`, the first one of it, with
+ * its streams open. Returns how many there are, or -errno after one message; source_close_loom()
+ * must follow in both cases. It has no `whole`: that is in `source`.
+ */
+ssize_t source_open_loom(struct source *loom, struct source *source, size_t from)
+	__attribute__((warn_unused_result));
+void source_close_loom(struct source *loom);
 
 /*
  * Reads the table of clock offsets of the trace, if it has one, so that a walk of its intervals,
