@@ -18,18 +18,33 @@
 
 #define DEPTH_MAX 8 /* streams have three directories */
 #define CHUNK	  (1u << 20)
+#define TRIES	  1000 /* names of a directory */
+
+/* Makes a directory that was not there, and returns its name; NULL with errno set. */
+static char *make_directory(const char *dir, const char *node)
+{
+	for (unsigned i = 0; i < TRIES;
+	     i++) { /* an earlier process with our pid may have left one */
+		char *name = xasprintf("%s/ovni-bpf.%s.%ld.%u", dir, node, (long)getpid(), i);
+
+		if (!name || !mkdir(name, 0700))
+			return name;
+		free(name);
+		if (errno != EEXIST)
+			break;
+	}
+	return NULL;
+}
 
 int spool_open(struct spool *spool, const char *dir, const char *node)
 {
-	char *name = xasprintf("%s/ovni-bpf.%s.XXXXXX", dir, node);
+	char *name = make_directory(dir, node);
 	int err = 0;
 
 	spool->fd = -1;
 	spool->where[0] = '\0';
 	snprintf(spool->loom, sizeof(spool->loom), "loom.%s", node);
-	if (!name)
-		return log_no_memory("for the name of the spool");
-	if (!mkdtemp(name) || !realpath(name, spool->path))
+	if (!name || !realpath(name, spool->path))
 		err = -errno;
 	if (!err)
 		spool->fd = open(spool->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
