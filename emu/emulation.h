@@ -155,14 +155,14 @@ int emu_refuse(struct emulator *emu, const char *fmt, ...) __attribute__((format
 int emu_refuse_channel(struct emulator *emu, enum channel_result result, const struct thread *th,
 		       uint32_t channel, int64_t value);
 
-/* ---- a part of the trace (--looms, --ranks, --from, --to), from part.c ---- */
-
-bool part_asked(const struct emu_options *opt);
 /* Loads the offsets of the clocks of all looms. 0, or -errno after one message;
  * clock_table_fini() must follow in both cases. */
 int emulator_load_clocks(const struct emulator *emu, struct clock_table *table)
 	__attribute__((warn_unused_result));
 
+/* ---- a part of the trace (--looms, --ranks, --from, --to), from part.c ---- */
+
+bool part_asked(const struct emu_options *opt);
 /* If a part is asked for: chooses the streams, and sets first_clock to that of the whole trace.
  * Returns 0, or -errno after a message; part_fini() frees it. */
 int part_choose(struct emulator *emu) __attribute__((warn_unused_result));

@@ -250,7 +250,7 @@ static int build_system(struct emulator *emu)
 	err = emulator_load_clocks(emu, &emu->sys.clocks);
 	err = err ?: system_take_clocks(&emu->sys, realtime ? NULL : opt->offsets ?: CLOCK_OFFSETS_FILE);
 	log_mute(false);
-	/* rows of other looms are no mistake */
+	/* the table may have rows of looms outside of the part */
 	if (emu->part && !realtime && err != -ENOMEM)
 		err = 0;
 	if (err)

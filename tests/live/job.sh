@@ -52,22 +52,10 @@ expect "by name: $(cat emu.log)" grep -q 'clock offsets.*ovni-sync' emu.log
 mv table t/clock-offsets.txt
 
 # ---- as one directory of today's form for each node, and for the reference: five columns, no job.json, no node/ ----
-mkdir plain && cp -r t/loom.* plain
-awk '{print $1, $2, $3, $4, $5}' t/clock-offsets.txt >plain/clock-offsets.txt
+plain_looms t
 "$EMULATOR" -q -l plain >emu.log 2>&1
 ended 0 "without job.json, node/ and the last four columns" emu.log
-if [ -x "$ORACLES/ovni/ovniemu" ]; then
-	"$EMULATOR" -q --compat -l plain >emu.log 2>&1
-	ended 0 "--compat" emu.log
-	mkdir ours && mv plain/*.prv ours
-	"$ORACLES/ovni/ovniemu" -l plain >emu.log 2>&1
-	ended 0 "the reference accepts it" emu.log
-	for file in thread.prv cpu.prv; do
-		expect "the same $file as the reference" cmp <(sed '1s/([^)]*)//' ours/$file) <(sed '1s/([^)]*)//' plain/$file)
-	done
-else
-	echo "no ovniemu here: not compared with the reference"
-fi
+agree_plain
 mkdir parts parts/part.n1 parts/part.n2
 for node in n1 n2; do cp -r t/loom.$node parts/part.$node; done
 cp t/clock-offsets.txt parts

@@ -6,6 +6,8 @@
 #   job_cluster [NODES [STEP]]   starts Slurm (tests/slurm.sh) and builds ./app; skips where that fails
 #   judge_job TRACE WHAT <<E     Python lines with `nodes` (node/*.json by name), `job` (job.json), `ranks`
 #                                (of the processes of each loom), `trace` (all streams), and check()
+#   plain_looms TRACE            ./plain: the looms alone, and the first five columns of the table
+#   agree_plain                  the emulator and the reference make the same of ./plain
 #   ovni_job_cluster             a cluster and an allocation for ovni-job: record_job, ranks, start
 #
 # Programs that start another one, which has a problem on the second node: ./weak, without the capabilities for
@@ -55,6 +57,26 @@ C
 	esac
 	trap '"$S/tests/slurm.sh" stop "$cluster"; rm -rf "$cluster"' EXIT
 	. "$cluster/env"
+}
+
+plain_looms() { # TRACE
+	mkdir plain && cp -r "$1"/loom.* plain
+	awk '{print $1, $2, $3, $4, $5}' "$1/clock-offsets.txt" >plain/clock-offsets.txt
+}
+
+agree_plain() {
+	if [ ! -x "$ORACLES/ovni/ovniemu" ]; then
+		echo "no ovniemu here: not compared with the reference"
+		return
+	fi
+	"$EMULATOR" -q --compat -l plain >emu.log 2>&1
+	ended 0 "--compat" emu.log
+	mkdir ours && mv plain/*.prv ours
+	"$ORACLES/ovni/ovniemu" -l plain >emu.log 2>&1
+	ended 0 "the reference accepts it" emu.log
+	for file in thread.prv cpu.prv; do
+		expect "the same $file as the reference" cmp <(sed '1s/([^)]*)//' ours/$file) <(sed '1s/([^)]*)//' plain/$file)
+	done
 }
 
 judge_job() {

@@ -73,20 +73,8 @@ expect "it names the applications: $(cat report.log)" grep -q 'those of 3 applic
 ended 0 "ovni-cut takes one out" cut.log
 "$B/bin/ovni-report" efficiency cut >report.log 2>&1
 expect "and the report is of that one: $(cat report.log)" grep -q '2 nodes, 4 ranks' report.log
-if [ -x "$ORACLES/ovni/ovniemu" ]; then
-	mkdir plain ours && cp -r t/loom.* plain
-	awk '{print $1, $2, $3, $4, $5}' t/clock-offsets.txt >plain/clock-offsets.txt
-	"$EMULATOR" -q --compat -l plain >emu.log 2>&1
-	ended 0 "--compat" emu.log
-	mv plain/*.prv ours
-	"$ORACLES/ovni/ovniemu" -l plain >emu.log 2>&1
-	ended 0 "the reference accepts it" emu.log
-	for file in thread.prv cpu.prv; do
-		expect "the same $file as the reference" cmp <(sed '1s/([^)]*)//' ours/$file) <(sed '1s/([^)]*)//' plain/$file)
-	done
-else
-	echo "no ovniemu here: not compared with the reference"
-fi
+plain_looms t
+agree_plain
 
 # ---- a recorder of the fourth step is killed ----
 cp -r t three && rm -f go

@@ -138,7 +138,7 @@ static struct clock_offset measure_once(const struct clock_request *request, int
 }
 
 /* Measures the clock of a rank; `samples` has room for request->samples and the warm-up. On busy
- * nodes all exchanges of one time slice may be slow: until `end` the clock is measured again. */
+ * nodes all exchanges of one time slice may be slow, so the clock is measured again until `end`. */
 static struct clock_offset measure(const struct clock_request *request, int rank, const char *host,
 				   struct clock_sample *samples, int64_t end)
 {

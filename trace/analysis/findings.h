@@ -218,10 +218,10 @@ int findings_read(struct findings *f, const struct source *source, int64_t first
 void findings_fini(struct findings *f);
 
 /*
- * The same in two walks over the same events, which may be in two threads: findings_begin(); the
- * callbacks of findings_runs in one walk and those of findings_uses in the other one, with the
- * struct findings as their arg; after each of them, also after one that ended early at damage, its
- * end, that of the runs first. They return 0, -ENOMEM, or -errno after one message; findings_fini()
+ * The same in two walks over the same events, which may be in two threads. Call findings_begin();
+ * walk with findings_runs and with findings_uses, the struct findings as their arg; then call
+ * findings_end_runs() and after it findings_end_uses(), also if the walks ended early at damage.
+ * They return 0, -ENOMEM, or -errno after one message; findings_fini()
  * must follow.
  */
 int findings_begin(struct findings *f, const struct source *source, int64_t first, int64_t last)

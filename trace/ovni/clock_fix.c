@@ -251,8 +251,8 @@ static int by_clock(const void *a, const void *b)
 	return (x->clock > y->clock) - (x->clock < y->clock);
 }
 
-/* Leaves out each point that does not follow the one before it, or that the last measurement does
- * not follow: those of steps that ran at the same time are too near each other. */
+/* Drops points of steps that ran at the same time: two points near each other have an error of the
+ * drift above CLOCK_DRIFT_MOST. */
 static void thin_points(struct clock_fix *fix)
 {
 	struct clock_point before = first_point(fix), last = last_point(fix);

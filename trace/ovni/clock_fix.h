@@ -29,7 +29,7 @@ struct clock_point {
 	int64_t bound;	       /* ns: the greatest error of the offset; CLOCK_BOUND_UNKNOWN */
 };
 
-/* A measurement follows an earlier one if its clock is later, and drifts by at most
+/* True if `point` is later than `earlier`, and the drift between the two is at most
  * CLOCK_DRIFT_MOST. */
 bool clock_point_follows(const struct clock_point *earlier, const struct clock_point *point);
 

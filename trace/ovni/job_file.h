@@ -89,7 +89,7 @@ const char *job_text(const struct job *job, char text[JOB_TEXT]);
 /* The name of this node in the files of an application: as its loom. A slash becomes '-'. */
 void job_node_name(char name[JOB_NODE_MAX], uint32_t app);
 
-/* Is `name` that of an application on the node that is called `node` in those of the first one? */
+/* True if `name` is `node`, or `node` with the ".appK" of a further application. */
 bool job_is_node(const char *name, const char *node);
 
 /* The name of the job.json of an application. */
@@ -108,8 +108,8 @@ int job_put_file(int dirfd, const char *path, const struct json *json, bool is_n
  * reason, if there is one. A failure is one warning. */
 void job_node_killed(int dirfd, int64_t pid, const char *why);
 
-/* Adds the measurements of the clock of this node, between the first and the last one, to the file
- * of the recorder with this pid, if there is one. A failure is one warning. */
+/* Adds measurements of the clock of this node (those between the first and the last one) to the
+ * file that the recorder with this pid has written, if there is one. A failure is one warning. */
 void job_node_put_points(int dirfd, int64_t pid, const struct clock_point *points, size_t n);
 
 /* Copies the measurements of the clocks of all nodes into another trace, for a table of clock

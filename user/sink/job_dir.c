@@ -143,7 +143,7 @@ static int look_around(int fd, const char *path, const char *node, bool is_job)
 	return err;
 }
 
-/* Makes this directory that of our job, or refuses it. */
+/* Checks that the directory is empty or of our job, and adds our step to it. */
 static int join(const struct output_dir *output, const struct job_plan *plan)
 {
 	char node[JOB_NODE_MAX];

@@ -32,7 +32,7 @@ struct job_node_facts {
 int job_dir_open(struct output_dir *output, const char *path, const struct options *options)
 	__attribute__((warn_unused_result));
 
-/* The number of our step in the directory, from 1; its application id. */
+/* The application id of this step of the job, from 1 in the order of the steps. */
 uint32_t job_dir_app(void);
 
 /* Writes node/NODE.json below `dirfd`. 0, or -errno after one message. */

@@ -23,8 +23,8 @@ struct spool {
 int spool_open(struct spool *spool, const char *dir, const char *node)
 	__attribute__((warn_unused_result));
 
-/* Copies the loom into the directory `to`, and removes it here. 0, or -errno after one
- * message: it stays. */
+/* Copies the loom into the directory `to`, then removes it from the spool. 0, or -errno after one
+ * message; the spool then keeps the loom. */
 int spool_copy(struct spool *spool, int to) __attribute__((warn_unused_result));
 
 /* Removes the directory if it is empty. */
