@@ -735,7 +735,9 @@ int findings_begin(struct findings *f, const struct source *source, int64_t firs
 
 int findings_end_runs(struct findings *f, const struct intervals *intervals)
 {
-	return cpu_times_finish(&f->cpus, intervals);
+	int err = findings_settle_periods(f);
+
+	return err ? err : cpu_times_finish(&f->cpus, intervals);
 }
 
 int findings_end_uses(struct findings *f, const struct intervals *intervals)

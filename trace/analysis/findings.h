@@ -171,9 +171,19 @@ struct cpu_steal {	 /* of the metadata: time that the hypervisor took from a CPU
 };
 
 /* The times between the starts of runs by a wake-up; private. */
+#define PERIODS_QUEUED 8
+
 struct periods {
 	struct thread_periods *threads; /* of each stream */
 	struct pool sums;
+	/* The last periods. They are added some events later, when their sums are in the cache. */
+	struct queued_period {
+		struct histogram *histogram; /* NULL: none */
+		struct period_sum *sum;
+		int64_t ns;
+		unsigned bucket;
+	} queue[PERIODS_QUEUED];
+	uint32_t queued;
 };
 
 struct findings {

@@ -76,12 +76,55 @@ void findings_end_periods(struct findings *f)
 	pool_free(&f->periods.sums);
 }
 
+/* Adds a period whose sum was found. */
+static void add(struct queued_period *p)
+{
+	if (p->histogram && p->sum->count < UINT32_MAX) {
+		p->sum->count++;
+		p->sum->sum = clock_sum(p->sum->sum, p->ns);
+	}
+	p->histogram = NULL;
+}
+
+/* Finds the sum of a period. */
+static int find_sum(struct periods *periods, struct queued_period *p)
+{
+	struct period_sum **power;
+
+	if (!p->histogram)
+		return 0;
+	power = &p->histogram->power[p->bucket >> PERIOD_BITS];
+	if (!*power)
+		*power = pool_take(&periods->sums, sizeof(**power) << PERIOD_BITS);
+	if (!*power)
+		return -ENOMEM;
+	p->sum = &(*power)[p->bucket & ((1u << PERIOD_BITS) - 1)];
+	__builtin_prefetch(p->sum);
+	return 0;
+}
+
+/* The next step of the queue: the oldest period is added, and the sum of the middle one found. */
+static int move_queue(struct periods *periods)
+{
+	uint32_t at = ++periods->queued;
+
+	add(&periods->queue[at % PERIODS_QUEUED]);
+	return find_sum(periods, &periods->queue[(at + PERIODS_QUEUED / 2) % PERIODS_QUEUED]);
+}
+
+int findings_settle_periods(struct findings *f)
+{
+	for (int i = 0; i < PERIODS_QUEUED; i++)
+		if (move_queue(&f->periods))
+			return -ENOMEM;
+	return 0;
+}
+
 /* A run begins by a wake-up. */
 static int add_period(struct periods *periods, struct thread_periods *t, int64_t clock)
 {
 	int64_t ns = t->started == INTERVAL_UNKNOWN ? -1 : clock_distance(t->started, clock);
-	struct period_sum **power, *sum;
-	unsigned bucket;
+	struct queued_period *p;
 
 	t->started = clock;
 	if (ns < 0 || t->n++ < PERIOD_SKIPPED)
@@ -90,23 +133,16 @@ static int add_period(struct periods *periods, struct thread_periods *t, int64_t
 		t->histogram = pool_take(&periods->sums, sizeof(*t->histogram));
 	if (!t->histogram)
 		return -ENOMEM;
-	bucket = period_bucket(ns);
-	power = &t->histogram->power[bucket >> PERIOD_BITS];
-	if (!*power)
-		*power = pool_take(&periods->sums, sizeof(**power) << PERIOD_BITS);
-	if (!*power)
-		return -ENOMEM;
-	sum = &(*power)[bucket & ((1u << PERIOD_BITS) - 1)];
-	if (sum->count == UINT32_MAX)
-		return 0;
-	sum->count++;
-	sum->sum = clock_sum(sum->sum, ns);
 	if (ns > t->histogram->most) {
 		t->histogram->most = ns;
 		t->histogram->most_at = clock;
 		t->histogram->most_wait = clock_distance(t->ready, clock);
 	}
-	return 0;
+	p = &periods->queue[periods->queued % PERIODS_QUEUED];
+	*p = (struct queued_period){
+		.histogram = t->histogram, .ns = ns, .bucket = period_bucket(ns)};
+	__builtin_prefetch(&t->histogram->power[p->bucket >> PERIOD_BITS]);
+	return move_queue(periods);
 }
 
 int findings_take_use(struct findings *f, const struct intervals *intervals, uint32_t stream,

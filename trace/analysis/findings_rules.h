@@ -188,6 +188,7 @@ int findings_of_rank_imbalance(struct findings *f);
 /* findings_periods.c */
 
 int findings_begin_periods(struct findings *f);
+int findings_settle_periods(struct findings *f); /* after the walk; 0 or -ENOMEM */
 void findings_prefetch_period(const struct findings *f, uint32_t stream, bool soon);
 void findings_end_periods(struct findings *f);
 int findings_of_jitter(struct findings *f, uint32_t stream);
