@@ -5,6 +5,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
 
 #include "trace/ovni/player.h"
 #include "trace/ovni/trace.h"
@@ -164,6 +165,132 @@ static void unordered_streams_keep_to_the_same_heap(void **state)
 		compare(nstreams, NULL, true);
 	}
 	log_setup("test", LOG_DEBUG);
+}
+
+/* ---- the order of another player ---- */
+
+struct follower {
+	struct play_order *order;
+	const struct clock_fix *fixes;
+	size_t nstreams, most; /* events, after which it leaves */
+	size_t events;
+	uint64_t sum; /* of all streams, clocks and payloads, in their order */
+	int end;
+};
+
+static struct stream second_streams[STREAMS_MAX];
+
+static uint64_t add_event(uint64_t sum, const struct player *player)
+{
+	const struct event *ev = &player->streams[player->current].ev;
+
+	return sum * 1000003 + player->current * 31 + (uint64_t)player->clock * 7 +
+	       (ev->payload_size ? ev->payload[0] + 1 : 0);
+}
+
+static void *follow(void *arg)
+{
+	struct follower *f = arg;
+	struct player player;
+
+	f->end = player_follow(&player, second_streams, f->nstreams, f->fixes, f->order);
+	if (f->end == 0) {
+		while (f->events < f->most && (f->end = player_step(&player)) > 0) {
+			f->sum = add_event(f->sum, &player);
+			f->events++;
+		}
+		if (f->end == 0)
+			f->end = player_step(&player); /* 0 again, without waiting */
+		player_close(&player);
+	}
+	play_order_leave(f->order);
+	return NULL;
+}
+
+/* Plays the streams, and follows in another thread. The events of the first player and their sum
+ * go to *events and *sum. */
+static void play_both(struct follower *f, size_t *events, uint64_t *sum)
+{
+	struct player player;
+	pthread_t thread;
+
+	*events = *sum = 0;
+	for (size_t i = 0; i < f->nstreams; i++)
+		kit_stream(&second_streams[i], &bytes[i], "s");
+	f->order = play_order_new();
+	assert_non_null(f->order);
+	assert_int_equal(pthread_create(&thread, NULL, follow, f), 0);
+	assert_int_equal(player_open(&player, streams, f->nstreams, f->fixes, false), 0);
+	while (player_step(&player) > 0) {
+		play_order_put(f->order, player.current);
+		*sum = add_event(*sum, &player);
+		++*events;
+	}
+	play_order_end(f->order);
+	play_order_end(f->order); /* more often is no harm */
+	player_close(&player);
+	pthread_join(thread, NULL);
+	play_order_free(f->order);
+}
+
+/* Streams of `count` events each, in turn. */
+static void make_long(size_t nstreams, size_t count)
+{
+	for (size_t i = 0; i < nstreams; i++) {
+		bytes[i].size = 0;
+		kit_header(&bytes[i]);
+		for (size_t k = 0; k < count; k++)
+			kit_event(&bytes[i], "OB.", (int64_t)(k * nstreams + i), &k, 8);
+		kit_stream(&streams[i], &bytes[i], "s");
+	}
+}
+
+static void a_second_player_follows_the_first_one(void **state)
+{
+	size_t events;
+	uint64_t sum;
+
+	(void)state;
+	for (size_t round = 0; round < 200; round++) {
+		struct follower f = {.fixes = round % 2 ? fixes : NULL,
+				     .nstreams = kit_random(STREAMS_MAX),
+				     .most = SIZE_MAX};
+
+		make(f.nstreams, round % 3 ? 10 : 1, false);
+		play_both(&f, &events, &sum);
+		assert_int_equal(f.end, 0);
+		assert_int_equal(f.events, events);
+		assert_true(f.sum == sum);
+	}
+	/* all blocks, several times; the last one is full, or has one event more or less */
+	for (size_t more = 0; more < 3; more++) {
+		struct follower f = {.nstreams = 1, .most = SIZE_MAX};
+
+		make_long(1, 3 * PLAY_BLOCKS * PLAY_BLOCK - 1 + more);
+		play_both(&f, &events, &sum);
+		assert_int_equal(f.end, 0);
+		assert_int_equal(f.events, 3 * PLAY_BLOCKS * PLAY_BLOCK - 1 + more);
+		assert_true(f.sum == sum);
+	}
+}
+
+static void a_second_player_that_leaves_does_not_hold_up_the_first_one(void **state)
+{
+	static const size_t most[] = {0, 1, PLAY_BLOCK, PLAY_BLOCK + 1};
+	size_t events;
+	uint64_t sum;
+
+	(void)state;
+	make_long(2, 2 * PLAY_BLOCKS * PLAY_BLOCK);
+	for (size_t i = 0; i < COUNT(most); i++) {
+		struct follower f = {.nstreams = 2, .most = most[i]};
+
+		for (size_t k = 0; k < 2; k++)
+			kit_stream(&streams[k], &bytes[k], "s");
+		play_both(&f, &events, &sum);
+		assert_int_equal(events, 4 * PLAY_BLOCKS * PLAY_BLOCK);
+		assert_int_equal(f.events, most[i]);
+	}
 }
 
 /* ---- ends and faults ---- */
@@ -327,6 +454,41 @@ static void an_incomplete_event_is_an_error_when_it_is_reached(void **state)
 	assert_int_equal(player.failed, 1);
 }
 
+/* The streams of the second player are others: they end early, or their clocks fall. */
+static void a_stream_that_changes_under_a_second_player_is_an_error(void **state)
+{
+	static const int64_t list[] = {10, 30, END, 20, 40}, shorter[] = {10, 30, END, 20},
+			     earlier[] = {10, 30, END, 5, 40};
+	const struct {
+		const int64_t *list;
+		size_t n;
+		int events;
+	} cases[] = {{shorter, COUNT(shorter), 3}, {earlier, COUNT(earlier), 1}};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct play_order *order = play_order_new();
+		struct player player;
+
+		make_streams(list, COUNT(list));
+		assert_int_equal(player_open(&player, streams, 2, NULL, false), 0);
+		while (player_step(&player) > 0)
+			play_order_put(order, player.current);
+		play_order_end(order);
+		player_close(&player);
+		make_streams(cases[i].list, cases[i].n);
+		assert_int_equal(player_follow(&player, streams, 2, NULL, order), 0);
+		for (int k = 0; k < cases[i].events; k++)
+			assert_int_equal(player_step(&player), 1);
+		kit_listen();
+		assert_int_equal(player_step(&player), -EIO);
+		kit_one_line_with(kit_heard(), "second: the stream has changed");
+		assert_int_equal(player.failed, 1);
+		player_close(&player);
+		play_order_free(order);
+	}
+}
+
 static const struct {
 	int64_t first, second, offset; /* of the second */
 	int want;
@@ -452,6 +614,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_order_is_that_of_the_plain_heap),
 		cmocka_unit_test(unordered_streams_keep_to_the_same_heap),
+		cmocka_unit_test(a_second_player_follows_the_first_one),
+		cmocka_unit_test(a_second_player_that_leaves_does_not_hold_up_the_first_one),
+		cmocka_unit_test(a_stream_that_changes_under_a_second_player_is_an_error),
 		cmocka_unit_test(no_streams_and_empty_streams_play_nothing),
 		cmocka_unit_test(the_highest_clock_is_a_clock),
 		cmocka_unit_test(clocks_that_go_backwards_are_an_error),

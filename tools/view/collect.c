@@ -612,7 +612,11 @@ static int take_event(void *arg, const struct intervals *intervals, uint32_t str
 {
 	struct collect *c = arg;
 	int64_t child;
-	int err = c->findings ? findings_runs.event(c->findings, intervals, stream, ev) : 0;
+	int err;
+
+	if (c->order)
+		play_order_put(c->order, stream);
+	err = c->findings ? findings_runs.event(c->findings, intervals, stream, ev) : 0;
 
 	if (err)
 		return log_no_memory("for the findings");
@@ -746,7 +750,11 @@ int collect_trace(struct collect *c, const struct source *source, struct filter 
 		return err;
 	if (findings)
 		c->findings = findings_walk_ready(findings);
+	if (c->findings)
+		c->order = findings->order;
 	err = intervals_walk(&intervals, source, &listener, c);
+	if (c->order)
+		play_order_end(c->order);
 	if (err && err != -ENOMEM && intervals.threads) { /* the part before the damage */
 		*damaged = true;
 		err = 0;

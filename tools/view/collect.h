@@ -55,6 +55,7 @@ struct collect {
 	struct hash by_type;
 	struct density busy, runnable;
 	struct findings *findings; /* NULL: there are none */
+	struct play_order *order;  /* for their walk; NULL: not needed */
 	uint64_t limit;		   /* bytes of the sections */
 	int64_t first, last;	   /* clocks of the part in detail */
 	int64_t origin;		   /* clock of the first event */

@@ -40,6 +40,8 @@ static int read_uses(struct findings_walk *w)
 	int walked = intervals_walk(&intervals, &w->source, &findings_uses, w->findings);
 	int err = walked;
 
+	if (w->order)
+		play_order_leave(w->order);
 	if (!intervals.threads || walked == -ENOMEM)
 		goto out;
 	streams_release(w->source.streams, w->source.trace.nstreams);
@@ -84,7 +86,12 @@ void findings_walk_begin(struct findings_walk *w, const struct source *source,
 	sem_init(&w->ready, 0, 0);
 	sem_init(&w->page_walked, 0, 0);
 	w->began = true;
-	w->running = !pthread_create(&w->thread, NULL, run, w);
+	w->source.order = w->order = play_order_new();
+	w->running = w->order && !pthread_create(&w->thread, NULL, run, w);
+	if (w->running)
+		return;
+	play_order_free(w->order); /* it follows the walk of the page */
+	w->source.order = w->order = NULL;
 }
 
 struct findings *findings_walk_ready(struct findings_walk *w)
@@ -105,12 +112,16 @@ static void end(struct findings_walk *w, bool runs_ended)
 		return;
 	w->runs_ended = runs_ended;
 	sem_post(&w->page_walked);
+	if (w->order)
+		play_order_end(w->order); /* once more, if the page was walked */
 	if (w->running)
 		pthread_join(w->thread, NULL);
 	else if (runs_ended && w->usable)
 		read(w);
 	sem_destroy(&w->page_walked);
 	sem_destroy(&w->ready);
+	play_order_free(w->order);
+	w->order = NULL;
 	w->began = false;
 }
 

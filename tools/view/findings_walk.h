@@ -14,12 +14,14 @@
 #include <semaphore.h>
 
 #include "trace/analysis/findings.h"
+#include "trace/ovni/player.h"
 
 struct findings_walk {
 	struct source source; /* of the trace; the streams are its own */
 	struct findings *findings;
 	int64_t first, last;
 	pthread_t thread;
+	struct play_order *order; /* of the events, by the walk of the page; NULL: not needed */
 	sem_t ready, page_walked;
 	bool began, running;
 	bool usable;	 /* findings_begin() succeeded */

@@ -244,6 +244,142 @@ static inline __attribute__((always_inline)) int advance(struct player *player, 
 	return 1;
 }
 
+/* ---- the order of another player ---- */
+
+struct play_order *play_order_new(void)
+{
+	struct play_order *order = array_lines(1, sizeof(*order));
+
+	if (!order)
+		return NULL;
+	sem_init(&order->full, 0, 0);
+	sem_init(&order->empty, 0, PLAY_BLOCKS - 1);
+	atomic_init(&order->all, UINT64_MAX);
+	return order;
+}
+
+void play_order_free(struct play_order *order)
+{
+	if (!order)
+		return;
+	sem_destroy(&order->full);
+	sem_destroy(&order->empty);
+	free(order);
+}
+
+static void wait_for(sem_t *blocks)
+{
+	while (sem_wait(blocks)) /* interrupted by a signal */
+		;
+}
+
+void play_order_put_block(struct play_order *order)
+{
+	if (order->left)
+		return; /* what is put is read by nobody */
+	sem_post(&order->full);
+	wait_for(&order->empty);
+}
+
+void play_order_end(struct play_order *order)
+{
+	order->all = order->put;
+	sem_post(&order->full);
+}
+
+void play_order_leave(struct play_order *order)
+{
+	order->left = true;
+	sem_post(&order->empty);
+}
+
+/* Waits for the next block. False at the end. */
+static bool next_block(struct play_order *order)
+{
+	uint64_t all;
+
+	if (order->taken % PLAY_BLOCK || order->taken == order->all)
+		return false;
+	if (order->taken)
+		sem_post(&order->empty);
+	wait_for(&order->full);
+	all = order->all;
+	order->limit = order->taken + PLAY_BLOCK;
+	if (order->limit > all)
+		order->limit = all;
+	return order->taken < order->limit;
+}
+
+/* The stream of the event `n` events later, or of the last one of the block. */
+static inline uint32_t later(const struct play_order *order, uint64_t n)
+{
+	uint64_t at = order->taken + n;
+
+	if (at >= order->limit)
+		at = order->limit - 1;
+	return order->streams[at / PLAY_BLOCK % PLAY_BLOCKS][at % PLAY_BLOCK];
+}
+
+static int changed(struct player *player, uint32_t index)
+{
+	player->failed = index;
+	log_error("%s: the stream has changed during the reading",
+		  stream_name(&player->streams[index]));
+	return -EIO;
+}
+
+/* Goes to the next event in the order of the other player; see player_step(). */
+static int follow(struct player *player)
+{
+	struct play_order *order = player->order;
+	int64_t before = player->clock, clock;
+	uint32_t index;
+
+	if (player->playing) {
+		int more = advance(player, player->current, player->clock, &clock);
+
+		if (more < 0)
+			return more;
+		if (more == 0)
+			player->streams[player->current].ev.size = 0;
+	}
+	player->playing = order->taken < order->limit || next_block(order);
+	if (!player->playing)
+		return 0;
+	/* as in move_down(), but exactly */
+	__builtin_prefetch(&player->streams[later(order, 24)]);
+	__builtin_prefetch(player->streams[later(order, 16)].at);
+	player->upcoming = later(order, 4);
+	player->soon = later(order, 2);
+	index = later(order, 0);
+	order->taken++;
+	if (!player->streams[index].ev.size || !fixed(player, index, &player->clock) ||
+	    player->clock < before)
+		return changed(player, index);
+	player->current = index;
+	return 1;
+}
+
+int player_follow(struct player *player, struct stream *streams, size_t nstreams,
+		  const struct clock_fix *fixes, struct play_order *order)
+{
+	memset(player, 0, sizeof(*player));
+	player->streams = streams;
+	player->fixes = fixes;
+	player->nstreams = nstreams;
+	player->order = order;
+	for (size_t i = 0; i < nstreams; i++) {
+		int64_t clock;
+		int err = advance(player, (uint32_t)i, 0, &clock);
+
+		if (err < 0) {
+			player_close(player);
+			return err;
+		}
+	}
+	return 0;
+}
+
 int player_open(struct player *player, struct stream *streams, size_t nstreams,
 		const struct clock_fix *fixes, bool unordered)
 {
@@ -322,6 +458,8 @@ int player_gate(const struct player *player)
 
 int player_step(struct player *player)
 {
+	if (__builtin_expect(player->order != NULL, 0))
+		return follow(player);
 	if (__builtin_expect(player->playing, 1)) {
 		int64_t clock;
 		int more = advance(player, player->current, player->clock, &clock);

@@ -11,12 +11,35 @@
 #ifndef TRACE_OVNI_PLAYER_H
 #define TRACE_OVNI_PLAYER_H
 
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trace/base/array.h"
 #include "trace/ovni/clock_fix.h"
 #include "trace/ovni/stream.h"
+
+#define PLAY_BLOCK  4096 /* events */
+#define PLAY_BLOCKS 16
+
+/*
+ * The order of the events that one player found, for a second one that plays the same streams in
+ * another thread: it needs no heap, and knows in time whose data to prefetch. In: the stream of
+ * each event; out: the same. Each thread waits for the other while all blocks are full, or empty.
+ */
+struct play_order {
+	uint32_t streams[PLAY_BLOCKS][PLAY_BLOCK];
+	sem_t full, empty;     /* blocks */
+	_Atomic(uint64_t) all; /* events; UINT64_MAX before the end */
+	_Atomic(bool) left;    /* the second player takes no more */
+	/* events; of the first player's thread, and on another line of the cache, of the second's:
+	 * limit: what it may take without waiting */
+	uint64_t put __attribute__((aligned(ARRAY_LINE)));
+	uint64_t taken __attribute__((aligned(ARRAY_LINE)));
+	uint64_t limit;
+};
 
 struct player {
 	struct stream *streams;	       /* sorted; owned by the caller */
@@ -26,7 +49,8 @@ struct player {
 	int64_t *clocks; /* corrected by the fix of the stream */
 	uint32_t *heap;	 /* index of the stream */
 	size_t n;
-	unsigned levels;    /* below the root */
+	unsigned levels;	  /* below the root */
+	struct play_order *order; /* instead of the heap: player_follow() */
 	bool unordered;	    /* accept clocks that go backwards, with a warning (dump, top, sort) */
 	uint64_t backwards; /* number of accepted ones */
 
@@ -48,7 +72,30 @@ struct player {
  */
 int player_open(struct player *player, struct stream *streams, size_t nstreams,
 		const struct clock_fix *fixes, bool unordered) __attribute__((warn_unused_result));
+
+/* The same without a heap, in the order of another player of the same streams, which ends with
+ * play_order_end(). play_order_leave() must follow player_close(). A stream that changed in between
+ * fails with -EIO. */
+int player_follow(struct player *player, struct stream *streams, size_t nstreams,
+		  const struct clock_fix *fixes, struct play_order *order)
+	__attribute__((warn_unused_result));
 void player_close(struct player *player); /* leaves the streams open */
+
+struct play_order *play_order_new(void); /* NULL without memory */
+void play_order_free(struct play_order *order);
+void play_order_put_block(struct play_order *order); /* the cold part of play_order_put() */
+
+/* Puts the stream of the present event of the first player. */
+static inline void play_order_put(struct play_order *order, uint32_t stream)
+{
+	order->streams[order->put / PLAY_BLOCK % PLAY_BLOCKS][order->put % PLAY_BLOCK] = stream;
+	if (++order->put % PLAY_BLOCK == 0)
+		play_order_put_block(order);
+}
+
+/* The first player has no more events, or gives up; the second one takes no more. */
+void play_order_end(struct play_order *order);
+void play_order_leave(struct play_order *order);
 
 /*
  * Fails with -ERANGE and one message if a stream starts more than an hour away from the first one

@@ -141,6 +141,7 @@ struct source {
 	bool by_loom;		   /* see source_open_looms() */
 	bool is_loom;		   /* it is one loom of another source: */
 	int64_t first, last;	   /* corrected clocks of the other one */
+	struct play_order *order;  /* of the events, by another walk; NULL: by their clocks */
 };
 
 /* A stream of a part of a trace. */

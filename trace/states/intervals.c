@@ -356,7 +356,9 @@ int intervals_walk(struct intervals *intervals, const struct source *source,
 	err = intervals_init(intervals, source);
 	if (err)
 		return err;
-	err = player_open(&player, source->streams, n, source->trace.fixes, false);
+	err = source->order ? player_follow(&player, source->streams, n, source->trace.fixes,
+					    source->order)
+			    : player_open(&player, source->streams, n, source->trace.fixes, false);
 	if (err < 0)
 		return err;
 	while ((step = player_step(&player)) > 0) {
