@@ -25,6 +25,7 @@
 
 #define PARAVER_ROWS_MAX 65535	   /* paraver.md 1 */
 #define PROGRESS_NS	 200000000 /* between two lines of progress */
+#define JOBS_PLAY	 3	   /* -j: one of the threads plays the streams */
 
 volatile sig_atomic_t emulator_interrupted;
 
@@ -666,7 +667,25 @@ static int show_part_end(struct emulator *emu)
 	return 0;
 }
 
-static int run(struct emulator *emu)
+/* From the third thread on, one finds the order of the events. A stream may be left out in the
+ * middle by --tolerant, of which that thread would not know. */
+static int play_in_thread(struct emulator *emu, struct play_ahead *ahead)
+{
+	struct play_order *order;
+
+	*ahead = (struct play_ahead){0};
+	if (emu->opt->jobs < JOBS_PLAY || emu->opt->tolerant)
+		return 0;
+	order = play_ahead_begin(ahead, emu->streams, emu->nstreams, emu->fixes);
+	if (!order)
+		return 0;
+	player_close(&emu->player);
+	for (size_t i = 0; i < emu->nstreams; i++)
+		stream_rewind(&emu->streams[i]);
+	return player_follow(&emu->player, emu->streams, emu->nstreams, emu->fixes, order);
+}
+
+static int run_events(struct emulator *emu)
 {
 	struct progress progress;
 	int err;
@@ -708,6 +727,17 @@ static int run(struct emulator *emu)
 	if (!err && emu->arrows)
 		err = message_arrows_finish(emu);
 	return err || !emu->critical ? err : show_critical(emu, emu->duration);
+}
+
+static int run(struct emulator *emu)
+{
+	struct play_ahead ahead;
+	int err = play_in_thread(emu, &ahead);
+
+	if (!err)
+		err = run_events(emu);
+	play_ahead_end(&ahead);
+	return err;
 }
 
 /* ---- stage 9: the end ---- */
@@ -835,7 +865,7 @@ int emulator_run(const struct emu_options *opt)
 	open_models(&emu);
 	occupancy_init();
 	prv_time_init(&emu.time);
-	emu.pool = out_pool_new(opt->jobs - 1);
+	emu.pool = out_pool_new(opt->jobs - 1 - (opt->jobs >= JOBS_PLAY));
 	if (!emu.pool || prepare(&emu))
 		goto out;
 	err = run(&emu);

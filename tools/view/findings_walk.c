@@ -2,23 +2,9 @@
 #include "tools/view/findings_walk.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "trace/base/log.h"
-
-static int share_streams(struct findings_walk *w, const struct stream *streams)
-{
-	size_t n = w->source.trace.nstreams;
-	int err = 0;
-
-	w->source.streams = streams_new(n);
-	if (!w->source.streams)
-		return -ENOMEM;
-	for (size_t i = 0; i < n && !err; i++)
-		err = stream_share(&w->source.streams[i], &streams[i]);
-	return err;
-}
 
 static void wait_for(sem_t *moment)
 {
@@ -79,10 +65,12 @@ void findings_walk_begin(struct findings_walk *w, const struct source *source,
 	*w = (struct findings_walk){
 		.source = *source, .findings = findings, .first = first, .last = last};
 	log_mute(true);
-	w->err = share_streams(w, source->streams);
+	w->source.streams = streams_share(source->streams, source->trace.nstreams);
 	log_mute(false);
-	if (w->err)
+	if (!w->source.streams) {
+		w->err = -ENOMEM;
 		return;
+	}
 	sem_init(&w->ready, 0, 0);
 	sem_init(&w->page_walked, 0, 0);
 	w->began = true;

@@ -10,6 +10,7 @@
 #include "trace/base/log.h"
 #include "trace/messages/messages.h"
 #include "trace/messages/mpi_calls.h"
+#include "trace/ovni/player.h"
 
 #define GENERATIONS 64 /* between the recorder and a process */
 
@@ -754,12 +755,17 @@ int findings_read(struct findings *f, const struct source *source, int64_t first
 	static const struct interval_listener listener = {
 		.event = take_event_of_both, .span = take_runs_span, .prefetch = prefetch_both};
 	struct intervals intervals = {0};
+	struct source ordered = *source;
+	struct play_ahead ahead;
 	int err = findings_begin(f, source, first, last), walked;
 
 	if (err)
 		goto out;
 	trace_drop_metadata(&source->trace); /* 24 MB of a large job */
-	walked = intervals_walk(&intervals, source, &listener, f);
+	ordered.order = play_ahead_begin(&ahead, source->streams, source->trace.nstreams,
+					 source->trace.fixes);
+	walked = intervals_walk(&intervals, &ordered, &listener, f);
+	play_ahead_end(&ahead);
 	err = walked;
 	if (!intervals.threads || walked == -ENOMEM)
 		goto out;

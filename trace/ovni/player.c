@@ -5,12 +5,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "trace/base/array.h"
 #include "trace/base/log.h"
 
 #define GATE_NS	    (3600ull * 1000 * 1000 * 1000)
-#define NODES_ALIGN 64 /* a cache line: eight nodes with the same ancestor */
+#define AHEAD_LEAST 256 /* streams */
+#define NODES_ALIGN 64	/* a cache line: eight nodes with the same ancestor */
 
 /*
  * The heap. A step inserts the advanced stream and removes the root; the functions combine both.
@@ -287,14 +289,7 @@ void play_order_end(struct play_order *order)
 	sem_post(&order->full);
 }
 
-void play_order_leave(struct play_order *order)
-{
-	order->left = true;
-	sem_post(&order->empty);
-}
-
-/* Waits for the next block. False at the end. */
-static bool next_block(struct play_order *order)
+bool play_order_wait(struct play_order *order)
 {
 	uint64_t all;
 
@@ -310,14 +305,10 @@ static bool next_block(struct play_order *order)
 	return order->taken < order->limit;
 }
 
-/* The stream of the event `n` events later, or of the last one of the block. */
-static inline uint32_t later(const struct play_order *order, uint64_t n)
+void play_order_leave(struct play_order *order)
 {
-	uint64_t at = order->taken + n;
-
-	if (at >= order->limit)
-		at = order->limit - 1;
-	return order->streams[at / PLAY_BLOCK % PLAY_BLOCKS][at % PLAY_BLOCK];
+	order->left = true;
+	sem_post(&order->empty);
 }
 
 static int changed(struct player *player, uint32_t index)
@@ -343,15 +334,15 @@ static int follow(struct player *player)
 		if (more == 0)
 			player->streams[player->current].ev.size = 0;
 	}
-	player->playing = order->taken < order->limit || next_block(order);
+	player->playing = play_order_more(order);
 	if (!player->playing)
 		return 0;
 	/* as in move_down(), but exactly */
-	__builtin_prefetch(&player->streams[later(order, 24)]);
-	__builtin_prefetch(player->streams[later(order, 16)].at);
-	player->upcoming = later(order, 4);
-	player->soon = later(order, 2);
-	index = later(order, 0);
+	__builtin_prefetch(&player->streams[play_order_later(order, 24)]);
+	__builtin_prefetch(player->streams[play_order_later(order, 16)].at);
+	player->upcoming = play_order_later(order, 4);
+	player->soon = play_order_later(order, 2);
+	index = play_order_later(order, 0);
 	order->taken++;
 	if (!player->streams[index].ev.size || !fixed(player, index, &player->clock) ||
 	    player->clock < before)
@@ -480,4 +471,59 @@ int player_step(struct player *player)
 void player_drop(struct player *player)
 {
 	player->playing = false;
+}
+
+/* ---- a player in a thread of its own ---- */
+
+static void *play_ahead(void *arg)
+{
+	struct play_ahead *ahead = arg;
+	struct play_order *order = ahead->order;
+	struct player player;
+
+	log_mute(true);
+	if (player_open(&player, ahead->streams, ahead->nstreams, ahead->fixes, false) == 0) {
+		while (!order->left && player_step(&player) > 0)
+			play_order_put(order, player.current);
+		player_close(&player);
+	}
+	play_order_end(order);
+	return NULL;
+}
+
+/* Files that are read through windows would be read twice. */
+static bool are_mapped(const struct stream *streams, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (streams[i].path && !streams[i].guard && !streams[i].loaded &&
+		    streams[i].size > STREAM_HEADER_SIZE)
+			return false;
+	return true;
+}
+
+struct play_order *play_ahead_begin(struct play_ahead *ahead, const struct stream *streams,
+				    size_t nstreams, const struct clock_fix *fixes)
+{
+	*ahead = (struct play_ahead){.nstreams = nstreams, .fixes = fixes};
+	if (nstreams < AHEAD_LEAST || sysconf(_SC_NPROCESSORS_ONLN) < 2 ||
+	    !are_mapped(streams, nstreams))
+		return NULL;
+	ahead->streams = streams_share(streams, nstreams);
+	ahead->order = ahead->streams ? play_order_new() : NULL;
+	if (ahead->order && pthread_create(&ahead->thread, NULL, play_ahead, ahead)) {
+		play_order_free(ahead->order);
+		ahead->order = NULL;
+	}
+	return ahead->order;
+}
+
+void play_ahead_end(struct play_ahead *ahead)
+{
+	if (ahead->order) {
+		play_order_leave(ahead->order);
+		pthread_join(ahead->thread, NULL);
+		play_order_free(ahead->order);
+	}
+	streams_free(ahead->streams, ahead->nstreams);
+	*ahead = (struct play_ahead){0};
 }

@@ -11,6 +11,7 @@
 #ifndef TRACE_OVNI_PLAYER_H
 #define TRACE_OVNI_PLAYER_H
 
+#include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -27,7 +28,8 @@
 /*
  * The order of the events that one player found, for a second one that plays the same streams in
  * another thread: it needs no heap, and knows in time whose data to prefetch. In: the stream of
- * each event; out: the same. Each thread waits for the other while all blocks are full, or empty.
+ * each event, by the thread of the first player; out: the same, in that of the second one. Each
+ * waits for the other while all blocks are full, or empty, until that one has ended, or left.
  */
 struct play_order {
 	uint32_t streams[PLAY_BLOCKS][PLAY_BLOCK];
@@ -73,29 +75,12 @@ struct player {
 int player_open(struct player *player, struct stream *streams, size_t nstreams,
 		const struct clock_fix *fixes, bool unordered) __attribute__((warn_unused_result));
 
-/* The same without a heap, in the order of another player of the same streams, which ends with
- * play_order_end(). play_order_leave() must follow player_close(). A stream that changed in between
- * fails with -EIO. */
+/* The same without a heap, in the order of another player of the same streams. play_order_leave()
+ * must follow player_close(). A stream that changed in between fails with -EIO. */
 int player_follow(struct player *player, struct stream *streams, size_t nstreams,
 		  const struct clock_fix *fixes, struct play_order *order)
 	__attribute__((warn_unused_result));
 void player_close(struct player *player); /* leaves the streams open */
-
-struct play_order *play_order_new(void); /* NULL without memory */
-void play_order_free(struct play_order *order);
-void play_order_put_block(struct play_order *order); /* the cold part of play_order_put() */
-
-/* Puts the stream of the present event of the first player. */
-static inline void play_order_put(struct play_order *order, uint32_t stream)
-{
-	order->streams[order->put / PLAY_BLOCK % PLAY_BLOCKS][order->put % PLAY_BLOCK] = stream;
-	if (++order->put % PLAY_BLOCK == 0)
-		play_order_put_block(order);
-}
-
-/* The first player has no more events, or gives up; the second one takes no more. */
-void play_order_end(struct play_order *order);
-void play_order_leave(struct play_order *order);
 
 /*
  * Fails with -ERANGE and one message if a stream starts more than an hour away from the first one
@@ -113,5 +98,65 @@ int player_step(struct player *player) __attribute__((warn_unused_result));
 
 /* After a failure of player_step(): leaves out the rest of that stream (--tolerant). */
 void player_drop(struct player *player);
+
+/* ---- a player in a thread of its own ---- */
+
+struct play_order *play_order_new(void); /* NULL without memory */
+void play_order_free(struct play_order *order);
+
+/* In the thread of the first player: */
+
+void play_order_put_block(struct play_order *order); /* the cold part of play_order_put() */
+
+/* Puts the stream of the present event. */
+static inline void play_order_put(struct play_order *order, uint32_t stream)
+{
+	order->streams[order->put / PLAY_BLOCK % PLAY_BLOCKS][order->put % PLAY_BLOCK] = stream;
+	if (++order->put % PLAY_BLOCK == 0)
+		play_order_put_block(order);
+}
+
+/* There are no more events, or the player gives up. More than once is no harm. */
+void play_order_end(struct play_order *order);
+
+/* In the thread of the second one: */
+
+bool play_order_wait(struct play_order *order); /* the cold part of play_order_more() */
+
+/* Waits for the next event. False at the end. */
+static inline bool play_order_more(struct play_order *order)
+{
+	return order->taken < order->limit || play_order_wait(order);
+}
+
+/* After play_order_more(): the stream of the event `n` events later, or of the last one of the
+ * block. */
+static inline uint32_t play_order_later(const struct play_order *order, uint64_t n)
+{
+	uint64_t at = order->taken + n;
+
+	if (at >= order->limit)
+		at = order->limit - 1;
+	return order->streams[at / PLAY_BLOCK % PLAY_BLOCKS][at % PLAY_BLOCK];
+}
+
+/* The player takes no more: the first one does not wait for it. */
+void play_order_leave(struct play_order *order);
+
+/* A player in a thread of its own, for one that follows it. */
+struct play_ahead {
+	struct play_order *order; /* NULL: there is none */
+	struct stream *streams;	  /* its own; they share the mapped files */
+	size_t nstreams;
+	const struct clock_fix *fixes;
+	pthread_t thread;
+};
+
+/* Begins to play `streams`, which must stay, and returns the order; NULL where it would be of no
+ * use: few streams, whose heap stays in the caches, files that are not mapped, or one CPU. It says
+ * nothing of faults, which the other player finds, too. play_ahead_end() must follow. */
+struct play_order *play_ahead_begin(struct play_ahead *ahead, const struct stream *streams,
+				    size_t nstreams, const struct clock_fix *fixes);
+void play_ahead_end(struct play_ahead *ahead); /* after the other player, wherever that ended */
 
 #endif

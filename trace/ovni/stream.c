@@ -213,6 +213,19 @@ struct stream *streams_new(size_t n)
 	return n < SIZE_MAX ? array_lines(n + 1, sizeof(struct stream)) : NULL;
 }
 
+struct stream *streams_share(const struct stream *streams, size_t n)
+{
+	struct stream *shared = streams_new(n);
+
+	for (size_t i = 0; shared && i < n; i++) {
+		if (!streams[i].path || !stream_share(&shared[i], &streams[i]))
+			continue;
+		streams_free(shared, n);
+		return NULL;
+	}
+	return shared;
+}
+
 static int release(void *base, size_t size)
 {
 	return madvise(base, size, MADV_DONTNEED);
