@@ -15,7 +15,6 @@ B, few, many = os.environ["B"], int(sys.argv[1]), int(sys.argv[2])
 san = "__asan" in os.popen("nm %s/libovni-trace.a 2>/dev/null" % B).read()
 LIMIT = 4096 + 64 * 10**6 // 64000  # bytes for a thread
 LOOM_LIMIT = 1500  # of the reports that read one loom after the other: no events, no state of a walk
-VIEW_LIMIT = 7000  # the page and its findings at the same time are over the bound
 wrong = []
 
 
@@ -56,7 +55,7 @@ for command in (["ovni-emu", "-q", "-j", "1", "-o", "out"], ["ovni-check"], ["ov
     a, b = memory(command, str(few)), memory(command, str(many))
     each = (b - a) / (many - few)
     print("%-24s %6.1f and %6.1f MiB: %5.0f bytes for a thread" % (" ".join(command[:2]), a / 2**20, b / 2**20, each))
-    limit = VIEW_LIMIT if command[0] == "ovni-view" else LOOM_LIMIT if command[-1] in ("latency", "preempt") else LIMIT
+    limit = LOOM_LIMIT if command[-1] in ("latency", "preempt") else LIMIT
     if not san and each > limit:
         wrong.append("%s takes %.0f bytes for a thread, not %d" % (" ".join(command), each, limit))
     opens, most = opened(command, str(few)), 4 if command[0] == "ovni-check" else 2

@@ -752,6 +752,7 @@ int collect_trace(struct collect *c, const struct source *source, struct filter 
 		c->findings = findings_walk_ready(findings);
 	if (c->findings)
 		c->order = findings->order;
+	trace_drop_metadata(&source->trace); /* 24 MB of a large job; little of it is read again */
 	err = intervals_walk(&intervals, source, &listener, c);
 	if (c->order)
 		play_order_end(c->order);

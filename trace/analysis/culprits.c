@@ -19,7 +19,7 @@
 #define TYPE_LOST  92	      /* mark "Events lost" */
 #define NO_QUEUE   UINT32_MAX /* the virtual CPU, or a CPU that the metadata lacks */
 #define LOG_MOST   1024	      /* entries of a CPU, */
-#define LOG_LEAST  16	      /* and at first */
+#define LOG_LEAST  4	      /* and at first */
 #define SWITCH_GAP 1	      /* ns between the two threads of one switch */
 
 /* The occupant of a CPU, from the end of the entry before up to `end`. */

@@ -746,6 +746,7 @@ int findings_end_uses(struct findings *f, const struct intervals *intervals)
 	int err = f->blocked.no_memory ? -ENOMEM : culprits_finish(&f->culprits, intervals);
 
 	err = err ? err : finish(f, intervals);
+	findings_end_periods(f); /* 25 MB of a large job */
 	f->complete = !err;
 	return err;
 }

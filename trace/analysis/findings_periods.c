@@ -73,6 +73,7 @@ int findings_begin_periods(struct findings *f)
 void findings_end_periods(struct findings *f)
 {
 	free(f->periods.threads);
+	f->periods.threads = NULL;
 	pool_free(&f->periods.sums);
 }
 

@@ -7,7 +7,7 @@
 
 #include "trace/base/array.h"
 
-#define ROOM_FIRST 16 /* slots of a victim; a power of two */
+#define ROOM_FIRST 4 /* slots of a victim; a power of two */
 #define MAIN_SHARE 8  /* a culprit is a main one if it has at least 1/8 of the time */
 
 static int64_t culprit_of(uint32_t key)

@@ -20,6 +20,7 @@
 
 #define METADATA_VERSION 3
 #define TEXTS_MOST	 (24u << 20) /* bytes of all stream.json that are kept */
+#define TEXT_MOST	 (32u << 10) /* and of one */
 #define ENTRIES_BYTES	 (32u << 10) /* of directory entries per getdents64() */
 
 struct trace_text { /* NULL: not kept, read the file */
@@ -209,6 +210,7 @@ void trace_close(struct trace *trace)
 	struct list streams = {.paths = trace->streams, .n = trace->nstreams};
 
 	trace_drop_metadata(trace);
+	free(trace->text_bytes);
 	free(trace->texts);
 	free(trace->fixes);
 	clock_table_fini(&trace->clocks);
@@ -351,7 +353,8 @@ int trace_open(struct trace *trace, const char *path)
 static struct json *load_metadata(const struct trace *trace, size_t i, struct trace_text *read)
 {
 	const char *path = trace->streams[i];
-	struct trace_text text = trace->texts ? trace->texts[i] : (struct trace_text){NULL, 0};
+	bool dropped = !trace->texts || !trace->text_bytes->n;
+	struct trace_text text = dropped ? (struct trace_text){NULL, 0} : trace->texts[i];
 	struct json *meta = NULL;
 	const struct json *version;
 	bool kept = text.text;
@@ -396,10 +399,8 @@ struct json *trace_metadata(const struct trace *trace, size_t i)
 
 void trace_drop_metadata(const struct trace *trace)
 {
-	for (size_t i = 0; trace->texts && i < trace->nstreams; i++) {
-		free(trace->texts[i].text);
-		trace->texts[i] = (struct trace_text){NULL, 0};
-	}
+	if (trace->text_bytes)
+		pool_free(trace->text_bytes);
 }
 
 /* ---- open streams and their owners ---- */
@@ -654,10 +655,23 @@ static bool may_go_by_loom(const struct source *source)
 	return may;
 }
 
+/* In a pool they are given back as a whole; a large one is read again. */
+static void keep_text(struct trace *trace, size_t i, const struct trace_text *text)
+{
+	struct trace_text *kept = &trace->texts[i];
+
+	kept->text = text->size && text->size <= TEXT_MOST
+			     ? pool_take(trace->text_bytes, text->size)
+			     : NULL;
+	if (!kept->text)
+		return;
+	memcpy(kept->text, text->text, text->size);
+	kept->size = text->size;
+}
+
 static int open_source(struct source *source, const char *path, source_choose_fn choose, void *arg,
 		       bool by_loom)
 {
-	struct trace_text *texts;
 	size_t n, bytes = 0;
 	int err;
 
@@ -679,18 +693,18 @@ static int open_source(struct source *source, const char *path, source_choose_fn
 		return log_no_memory("for the %zu streams of %s", n, path);
 	/* several programs and their analyses read the metadata again: each file costs three opens
 	 */
-	texts = calloc(n, sizeof(*texts));
-	if (!texts)
+	source->trace.texts = calloc(n, sizeof(*source->trace.texts));
+	source->trace.text_bytes = calloc(1, sizeof(*source->trace.text_bytes));
+	if (!source->trace.texts || !source->trace.text_bytes)
 		return log_no_memory("for the %zu streams of %s", n, path);
-	source->trace.texts = texts;
 	for (size_t i = 0; i < n; i++) {
-		struct json *meta = load_metadata(&source->trace, i, &texts[i]);
+		struct trace_text text = {NULL, 0};
+		struct json *meta = load_metadata(&source->trace, i, &text);
 
-		bytes += texts[i].size;
-		if (bytes > TEXTS_MOST) {
-			free(texts[i].text);
-			texts[i] = (struct trace_text){NULL, 0};
-		}
+		bytes += text.size;
+		if (bytes <= TEXTS_MOST)
+			keep_text(&source->trace, i, &text);
+		free(text.text);
 		if (!meta)
 			return -EINVAL;
 		err = add_owner(source, i, meta);

@@ -33,7 +33,9 @@ struct trace {
 	struct clock_table clocks; /* after source_correct_clocks(); fixes are valid with it */
 	struct clock_fix *fixes;   /* of the clock of each stream; NULL: none */
 	int64_t clock_bound;	   /* of them, between any two nodes; CLOCK_BOUND_UNKNOWN; ns */
-	struct trace_text *texts;  /* private: stream.json of each stream, after source_open() */
+	/* private: stream.json of each stream, after source_open(), and their bytes */
+	struct trace_text *texts;
+	struct pool *text_bytes;
 };
 
 /* Walks `path`. Returns 0, or -errno after one message (-EINVAL: it holds several traces).
