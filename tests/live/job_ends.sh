@@ -4,7 +4,7 @@
 # Every end of ovni-bpf --job in a Slurm of two nodes: a recorder is killed, a node has no privilege, a disk is full,
 # the job is signalled, interrupted once or cancelled, a rank is late, two jobs run at once. The
 # application ends with its own status, the other node is complete, and the missing node is named.
-# needs: root alone
+# needs: root
 # long: needs Slurm
 set -u
 cd "$T" || exit 1

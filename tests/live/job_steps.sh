@@ -5,7 +5,7 @@
 # other, and two at the same time. Each is an application of its own, with the same rank numbers, and one incomplete
 # node of a step is named; the reference accepts the whole. A step of another job is refused, also where its
 # recorder fails before it has seen the directory. ovni-job adds a step, too.
-# needs: root alone
+# needs: root
 # long: needs Slurm
 set -u
 cd "$T" || exit 1

@@ -4,7 +4,7 @@
 # Every end of ovni-job in a Slurm of two nodes: a recorder is killed, or gets several signals, a node
 # has no privilege, a disk is full, a recorder is late, ovni-job is signalled, interrupted, cancelled, or left behind by
 # its script. The application ends with its own status, and the missing node is named.
-# needs: root alone
+# needs: root
 # long: needs Slurm
 set -u
 cd "$T" || exit 1
