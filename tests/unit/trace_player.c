@@ -226,8 +226,8 @@ static void play_both(struct follower *f, size_t *events, uint64_t *sum)
 		*sum = add_event(*sum, &player);
 		++*events;
 	}
-	play_order_end(f->order);
-	play_order_end(f->order); /* more often is no harm */
+	play_order_end(f->order, 0);
+	play_order_end(f->order, -EIO); /* more often is no harm */
 	player_close(&player);
 	pthread_join(thread, NULL);
 	play_order_free(f->order);
@@ -474,7 +474,7 @@ static void a_stream_that_changes_under_a_second_player_is_an_error(void **state
 		assert_int_equal(player_open(&player, streams, 2, NULL, false), 0);
 		while (player_step(&player) > 0)
 			play_order_put(order, player.current);
-		play_order_end(order);
+		play_order_end(order, 0);
 		player_close(&player);
 		make_streams(cases[i].list, cases[i].n);
 		assert_int_equal(player_follow(&player, streams, 2, NULL, order), 0);
@@ -484,6 +484,31 @@ static void a_stream_that_changes_under_a_second_player_is_an_error(void **state
 		assert_int_equal(player_step(&player), -EIO);
 		kit_one_line_with(kit_heard(), "second: the stream has changed");
 		assert_int_equal(player.failed, 1);
+		player_close(&player);
+		play_order_free(order);
+	}
+}
+
+/* The first player gives up, and the second one must not take that for the end. */
+static void a_first_player_that_fails_is_an_error_of_the_second_one(void **state)
+{
+	static const int64_t list[] = {10, 30};
+	static const int errors[] = {-EIO, -ENOMEM};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(errors); i++) {
+		struct play_order *order = play_order_new();
+		struct player player;
+
+		make_streams(list, COUNT(list));
+		assert_int_equal(player_follow(&player, streams, 1, NULL, order), 0);
+		play_order_put(order, 0);
+		play_order_end(order, errors[i]);
+		assert_int_equal(player_step(&player), 1);
+		kit_listen();
+		assert_int_equal(player_step(&player), errors[i]);
+		if (errors[i] == -EIO)
+			kit_one_line_with(kit_heard(), "changed during the reading");
 		player_close(&player);
 		play_order_free(order);
 	}
@@ -616,6 +641,7 @@ int main(void)
 		cmocka_unit_test(unordered_streams_keep_to_the_same_heap),
 		cmocka_unit_test(a_second_player_follows_the_first_one),
 		cmocka_unit_test(a_second_player_that_leaves_does_not_hold_up_the_first_one),
+		cmocka_unit_test(a_first_player_that_fails_is_an_error_of_the_second_one),
 		cmocka_unit_test(a_stream_that_changes_under_a_second_player_is_an_error),
 		cmocka_unit_test(no_streams_and_empty_streams_play_nothing),
 		cmocka_unit_test(the_highest_clock_is_a_clock),

@@ -755,7 +755,7 @@ int collect_trace(struct collect *c, const struct source *source, struct filter 
 	trace_drop_metadata(&source->trace); /* 24 MB of a large job; little of it is read again */
 	err = intervals_walk(&intervals, source, &listener, c);
 	if (c->order)
-		play_order_end(c->order);
+		play_order_end(c->order, err);
 	if (err && err != -ENOMEM && intervals.threads) { /* the part before the damage */
 		*damaged = true;
 		err = 0;

@@ -101,7 +101,7 @@ static void end(struct findings_walk *w, bool runs_ended)
 	w->runs_ended = runs_ended;
 	sem_post(&w->page_walked);
 	if (w->order)
-		play_order_end(w->order); /* once more, if the page was walked */
+		play_order_end(w->order, -ECANCELED); /* unless the page was walked */
 	if (w->running)
 		pthread_join(w->thread, NULL);
 	else if (runs_ended && w->usable)

@@ -283,9 +283,12 @@ void play_order_put_block(struct play_order *order)
 	wait_for(&order->empty);
 }
 
-void play_order_end(struct play_order *order)
+void play_order_end(struct play_order *order, int err)
 {
-	order->all = order->put;
+	if (order->all == UINT64_MAX) {
+		order->err = err;
+		order->all = order->put;
+	}
 	sem_post(&order->full);
 }
 
@@ -319,6 +322,15 @@ static int changed(struct player *player, uint32_t index)
 	return -EIO;
 }
 
+/* The other player failed, and this one did not. */
+static int lacks_order(const struct player *player)
+{
+	if (player->order->err == -ENOMEM)
+		return log_no_memory("while playing %zu streams", player->nstreams);
+	log_error("the streams have changed during the reading: try again");
+	return -EIO;
+}
+
 /* Goes to the next event in the order of the other player; see player_step(). */
 static int follow(struct player *player)
 {
@@ -336,7 +348,7 @@ static int follow(struct player *player)
 	}
 	player->playing = play_order_more(order);
 	if (!player->playing)
-		return 0;
+		return order->err ? lacks_order(player) : 0;
 	/* as in move_down(), but exactly */
 	__builtin_prefetch(&player->streams[play_order_later(order, 24)]);
 	__builtin_prefetch(player->streams[play_order_later(order, 16)].at);
@@ -480,14 +492,16 @@ static void *play_ahead(void *arg)
 	struct play_ahead *ahead = arg;
 	struct play_order *order = ahead->order;
 	struct player player;
+	int err;
 
 	log_mute(true);
-	if (player_open(&player, ahead->streams, ahead->nstreams, ahead->fixes, false) == 0) {
-		while (!order->left && player_step(&player) > 0)
+	err = player_open(&player, ahead->streams, ahead->nstreams, ahead->fixes, false);
+	if (!err) {
+		while (!order->left && (err = player_step(&player)) > 0)
 			play_order_put(order, player.current);
 		player_close(&player);
 	}
-	play_order_end(order);
+	play_order_end(order, err < 0 ? err : 0);
 	return NULL;
 }
 

@@ -35,6 +35,7 @@ struct play_order {
 	uint32_t streams[PLAY_BLOCKS][PLAY_BLOCK];
 	sem_t full, empty;     /* blocks */
 	_Atomic(uint64_t) all; /* events; UINT64_MAX before the end */
+	_Atomic(int) err;      /* of the first player, before the end */
 	_Atomic(bool) left;    /* the second player takes no more */
 	/* events; of the first player's thread, and on another line of the cache, of the second's:
 	 * limit: what it may take without waiting */
@@ -76,7 +77,8 @@ int player_open(struct player *player, struct stream *streams, size_t nstreams,
 		const struct clock_fix *fixes, bool unordered) __attribute__((warn_unused_result));
 
 /* The same without a heap, in the order of another player of the same streams. play_order_leave()
- * must follow player_close(). A stream that changed in between fails with -EIO. */
+ * must follow player_close(). A stream that changed in between fails with -EIO, and
+ * so does the end of a player that failed where this one does not. */
 int player_follow(struct player *player, struct stream *streams, size_t nstreams,
 		  const struct clock_fix *fixes, struct play_order *order)
 	__attribute__((warn_unused_result));
@@ -116,8 +118,9 @@ static inline void play_order_put(struct play_order *order, uint32_t stream)
 		play_order_put_block(order);
 }
 
-/* There are no more events, or the player gives up. More than once is no harm. */
-void play_order_end(struct play_order *order);
+/* There are no more events, or the player gives up with -errno: so does the second one, which finds
+ * damage by itself before. More than once is no harm: the first end counts. */
+void play_order_end(struct play_order *order, int err);
 
 /* In the thread of the second one: */
 
