@@ -4,7 +4,7 @@
 # --spool in a Slurm of two nodes: while they record, the streams are on the local disk, and at the end in the
 # directory of the job alone. On a full disk, and after the kill of a recorder that copies, they stay there and are
 # named, with status 3, and nothing in the directory is half a file. A spool that cannot be used is a failed node.
-# needs: root
+# needs: root alone
 # long: needs Slurm
 set -u
 cd "$T" || exit 1
