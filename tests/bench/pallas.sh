@@ -62,7 +62,7 @@ for load in nested flat irregular tree; do
 			size "$scratch/a" | tr '\n' ' '
 		done
 		echo
-	done | awk -v load=$load '
+	done | awk -v workload=$load '
 		{ ratio[NR] = ($1 / $2) / ($4 / $5); ours[NR] = $1 / $2; theirs[NR] = $4 / $5; a = $3; b = $6 }
 		function median(of, i, k, t) {
 			for (i = 1; i <= NR; i++)
@@ -70,5 +70,5 @@ for load in nested flat irregular tree; do
 					if (of[k] < of[i]) { t = of[i]; of[i] = of[k]; of[k] = t }
 			return of[int((NR + 1) / 2)]
 		}
-		END { printf "%-10s %8d %15.2f %15.2f %7.1fx %15d %15d\n", load, NR, median(ours) / 1e6, median(theirs) / 1e6, median(ratio), a, b }'
+		END { printf "%-10s %8d %15.2f %15.2f %7.1fx %15d %15d\n", workload, NR, median(ours) / 1e6, median(theirs) / 1e6, median(ratio), a, b }'
 done
