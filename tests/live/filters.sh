@@ -72,9 +72,13 @@ E
 
 # --all-threads: all existing threads, also those that never ran. Some machines hide the threads of
 # PID 1 from BPF, its iterators included.
-before=$(ps -eLo pid= | awk '$1 != 1' | wc -l)
+threads() { ps -eLo pid=,tid= | awk '$1 != 1 { print $2 }' | sort; }
+threads >before
 "$RECORDER" -a --all-threads -d 100ms -o every >every.log 2>&1 || complain "--all-threads"
+threads | comm -12 before - >stayed # threads of other tests come and go
 judge every
-streams=$(find every -name stream.json ! -path '*/proc.1/*' | wc -l)
-expect "--all-threads has $before threads, wrote $streams" [ "$streams" -ge $((before * 9 / 10)) ]
+find every -name stream.json ! -path '*/proc.1/*' | sed 's/.*thread\.\([0-9]*\).*/\1/' | sort | comm -12 stayed - >written
+stayed=$(wc -l <stayed) written=$(wc -l <written)
+expect "$stayed threads were there before and after --all-threads, which wrote $written of them" [ "$written" -ge $((stayed * 9 / 10)) ]
+expect "that is many: $stayed" [ "$stayed" -ge 20 ]
 finish
