@@ -43,6 +43,24 @@ for rank, host, median, mean, deviation in rows:
     assert error <= most, "%s: %d ns wrong, at most %.0f wanted" % (host, error, most)
 END
 
+# ---- many nodes: each has its part of a second, and at least 12 samples ----
+cat >ranked <<END
+#!/bin/sh
+exec ./node "\$((OMPI_COMM_WORLD_RANK * 10))" "n\$OMPI_COMM_WORLD_RANK" "\$@"
+END
+chmod +x ranked
+run -n 20 ./ranked -v --append many >samples 2>stderr || fail "20 nodes: status $?: $(cat stderr)"
+python3 - <<'END' || failed=1
+lines = open("samples").read().splitlines()
+samples = {host: sum(line.startswith(host + " sample ") for line in lines) for host in ("n%d" % i for i in range(1, 20))}
+assert min(samples.values()) >= 80, samples
+rows = [line.split() for line in open("many/clock-offsets.txt").read().splitlines()[1:]]
+assert [row[1] for row in rows] == ["n%d" % i for i in range(20)], rows
+for number, row in enumerate(rows):
+    error, bound = abs(int(row[2]) + number * 10 * 10**9), float(row[-1])
+    assert error <= max(bound, 1000), "%s: %d ns wrong, the bound is %.0f" % (row[1], error, bound)
+END
+
 # ---- the emulator applies it: an event of the same moment on both nodes ----
 now=$(python3 -c 'import time; print(time.monotonic_ns())') # a drift counts from the measurement on
 cat >two.txt <<END

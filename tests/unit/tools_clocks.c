@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* clocks: offsets from clock readings, and the table of them. */
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -143,6 +144,22 @@ static void a_row_of_two_measurements_is_read_again(void **state)
 	free(text);
 }
 
+static void many_hosts_share_a_second(void **state)
+{
+	const int64_t begin = 5000;
+	struct clock_part part = clock_part(100, begin, 0, CLOCK_MANY, false);
+
+	(void)state;
+	assert_int_equal(part.end, begin + CLOCK_ALL_NS / CLOCK_MANY);
+	assert_int_equal(part.least, INT_MAX); /* all samples */
+	assert_int_equal(clock_part(100, begin, 0, 20, false).least, 80);
+	part = clock_part(100, begin, 999, 1000, false);
+	assert_int_equal(part.end, begin + CLOCK_ALL_NS);
+	assert_int_equal(part.least, CLOCK_SAMPLES_LEAST);
+	assert_int_equal(clock_part(100, begin, 1, 4, true).least, 1);
+	assert_int_equal(clock_part(100, begin, 1, 4, true).end, begin + CLOCK_ALL_NS / 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -151,6 +168,7 @@ int main(void)
 		cmocka_unit_test(the_median_is_element_n_2_of_the_sorted),
 		cmocka_unit_test(the_quickest_quarter_has_the_smallest_bounds),
 		cmocka_unit_test(a_slow_exchange_of_a_busy_node_does_not_count),
+		cmocka_unit_test(many_hosts_share_a_second),
 		cmocka_unit_test(one_sample_has_no_deviation),
 		cmocka_unit_test(large_offsets_keep_their_deviation),
 		cmocka_unit_test(a_row_of_two_measurements_is_read_again),

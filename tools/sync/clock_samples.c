@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/sync/clock_samples.h"
 
+#include <limits.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -63,6 +64,19 @@ struct clock_offset clock_sum_up(struct clock_sample *samples, size_t n)
 	offset.mean = (double)offset.median + mean;
 	offset.deviation = n > 1 ? sqrt(squares / (double)(n - 1)) : 0;
 	return offset;
+}
+
+struct clock_part clock_part(uint64_t samples, int64_t begin, int host, int hosts, bool between)
+{
+	struct clock_part part = {.end = begin + CLOCK_ALL_NS / hosts * (host + 1),
+				  .least = INT_MAX};
+	int64_t least = (int64_t)samples * CLOCK_MANY / hosts;
+
+	if (between)
+		part.least = 1;
+	else if (hosts > CLOCK_MANY)
+		part.least = least < CLOCK_SAMPLES_LEAST ? CLOCK_SAMPLES_LEAST : (int)least;
+	return part;
 }
 
 size_t clock_host_length(const char *name)

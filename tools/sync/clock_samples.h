@@ -46,6 +46,19 @@ size_t clock_quickest(struct clock_sample *samples, size_t n);
 /* Sorts the n >= 1 samples by their deltas and sums them up. */
 struct clock_offset clock_sum_up(struct clock_sample *samples, size_t n);
 
+#define CLOCK_ALL_NS	    INT64_C(1000000000) /* the measurement of all hosts, at most */
+#define CLOCK_MANY	    16			/* hosts */
+#define CLOCK_SAMPLES_LEAST 12
+
+/* How long one of `hosts` is measured that begin at the clock `begin`: until `end`, but with
+ * `least` samples. Of at most CLOCK_MANY all samples are taken; while ranks run (`between`), one is
+ * enough. */
+struct clock_part {
+	int64_t end; /* 0: all samples are taken */
+	int least;
+};
+struct clock_part clock_part(uint64_t samples, int64_t begin, int host, int hosts, bool between);
+
 /* Length of the host name in the table: up to the first dot, the part of a loom's name that the
  * emulator compares. */
 size_t clock_host_length(const char *name);

@@ -26,10 +26,9 @@
 #define TRIES	8      /* exchanges of which one sample is the quickest */
 #define NAP_NS	500000 /* between two polls of a waiting rank */
 /* A host with a bound above BOUND_GOOD ns was busy: it is measured again, as long as the
- * measurement of all hosts takes less than MOST_NS. While the ranks run, no more samples are taken
+ * measurement of all hosts takes less than a second. While the ranks run, no more samples are taken
  * after that: each may take some ms, and takes a CPU from them. */
 #define BOUND_GOOD 50000
-#define MOST_NS	   INT64_C(1000000000)
 #define HOST_SIZE  256
 #define LOOM	   "loom."
 
@@ -112,17 +111,19 @@ static struct clock_sample sample(int rank, bool last)
 	return best;
 }
 
-/* Measures the clock of a rank once, with the samples after the warm-up; while the ranks run, with
- * those that there were until `end`. */
+/* Measures the clock of a rank once, with the samples after the warm-up; at the end of the part
+ * with those that there are. */
 static struct clock_offset measure_once(const struct clock_request *request, int rank,
-					const char *host, struct clock_sample *samples, int64_t end)
+					const char *host, struct clock_sample *samples,
+					struct clock_part part)
 {
 	int n = (int)request->samples, warm_up = n < WARM_UP ? n : WARM_UP, taken = 0;
 	bool last = false;
 
 	send_begin(&(struct begin){.more = 1}, rank);
 	while (!last) {
-		last = taken + 1 == warm_up + n || (request->between && now() > end);
+		last = taken + 1 == warm_up + n ||
+		       (part.end && taken + 1 >= part.least && now() > part.end);
 		samples[taken++] = sample(rank, last);
 	}
 	if (taken == warm_up + n)
@@ -138,17 +139,18 @@ static struct clock_offset measure_once(const struct clock_request *request, int
 }
 
 /* Measures the clock of a rank; `samples` has room for request->samples and the warm-up. On busy
- * nodes all exchanges of one time slice may be slow, so the clock is measured again until `end`. */
+ * nodes all exchanges of one time slice may be slow, so the clock is measured again until the end
+ * of its part. */
 static struct clock_offset measure(const struct clock_request *request, int rank, const char *host,
-				   struct clock_sample *samples, int64_t end)
+				   struct clock_sample *samples, struct clock_part part)
 {
 	struct clock_offset best, next;
 
 	if (!rank)
 		return (struct clock_offset){.clock = now()};
-	best = measure_once(request, rank, host, samples, end);
-	while (request->append && best.bound > BOUND_GOOD && now() < end) {
-		next = measure_once(request, rank, host, samples, end);
+	best = measure_once(request, rank, host, samples, part);
+	while (request->append && best.bound > BOUND_GOOD && now() < part.end) {
+		next = measure_once(request, rank, host, samples, part);
 		best = next.bound < best.bound ? next : best;
 	}
 	return best;
@@ -276,7 +278,7 @@ static int write_table(const struct clock_request *request, FILE *out, char (*ho
 
 		if (first_of_host(hosts, rank) != rank)
 			continue;
-		offset = measure(request, rank, hosts[rank], samples, 0);
+		offset = measure(request, rank, hosts[rank], samples, (struct clock_part){0});
 		clock_print_row(out, rank, hosts[rank], &offset);
 	}
 	return 0;
@@ -420,7 +422,7 @@ static int write_long_table(const struct clock_request *request, struct table *t
 		if (first_of_host(hosts, rank) != rank)
 			continue;
 		offset = measure(request, rank, hosts[rank], samples,
-				 begin + MOST_NS / n * (rank + 1)); /* its part of the time */
+				 clock_part(request->samples, begin, rank, n, request->between));
 		if (request->between && offset.bound > BOUND_GOOD)
 			continue;
 		table->ends[rank] = (struct begin){
@@ -463,8 +465,8 @@ static int write_drift(const struct clock_request *request, FILE *out, char (*ho
 		clock_gettime(CLOCK_REALTIME, &t);
 		fprintf(out, "%-20.6f", (double)t.tv_sec + (double)t.tv_nsec / 1e9);
 		for (int rank = 0; rank < n; rank++) {
-			struct clock_offset offset =
-				measure(request, rank, hosts[rank], samples, 0);
+			struct clock_offset offset = measure(request, rank, hosts[rank], samples,
+							     (struct clock_part){0});
 
 			fprintf(out, " %-20" PRIi64, offset.median);
 		}
