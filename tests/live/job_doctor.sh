@@ -4,7 +4,7 @@
 # ovni-bpf doctor --job under srun, in a Slurm of three nodes: one line for each node, with its name and its kernel; the
 # node that cannot record comes first when the lines are sorted, with the reason and the remedy, and its process alone
 # ends with status 1. A recording of the same nodes agrees: that node has failed, the others are complete.
-# needs: root
+# needs: root alone
 # long: needs Slurm
 set -u
 cd "$T" || exit 1

@@ -4,7 +4,7 @@
 # Every end of ovni-bpf --job in a Slurm of two nodes: a recorder is killed, a node has no privilege, a disk is full,
 # the job is signalled, interrupted once or cancelled, a rank is late, two jobs run at once. The
 # application ends with its own status, the other node is complete, and the missing node is named.
-# needs: root
+# needs: root alone
 # long: needs Slurm
 set -u
 cd "$T" || exit 1
@@ -24,7 +24,10 @@ wait_for "the file of the node says so" is killed/node/n2.json incomplete
 wait $srun
 ended 4 "killed: the application goes on, with its status" killed.log
 expect "killed: the other node is complete" [ "$(state killed/node/n1.json)" = complete ]
-missing killed 'node n2 is incomplete: the recorder was killed by signal 9'
+missing killed 'node n2 is incomplete since [0-9]*[.][0-9]* s of its recording: the recorder was killed by signal 9'
+expect "killed: since a clock of the node: $(cat killed/node/n2.json)" python3 -c 'import json
+node = json.load(open("killed/node/n2.json"))
+assert 0 < node["since"] - node["begin"]["clock"] < 120e9'
 
 # ---- a node without privilege ----
 timeout 120 srun -N2 -n4 --ntasks-per-node=2 ./weak "$RECORDER" --job -o weak.t -- ./app 20 6 >out 2>log

@@ -4,7 +4,7 @@
 # ovni-bpf --job of a user without privileges, in a Slurm of two nodes: the recorder has the file capabilities cap_bpf and
 # cap_perfmon. Each rank is recorded once, by its node, the files are the user's, and without the capabilities the
 # application runs all the same.
-# needs: root
+# needs: root alone
 # long: needs Slurm
 set -u
 cd "$T" || exit 1

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "trace/base/array.h"
@@ -19,11 +20,13 @@
 #include "trace/base/json.h"
 #include "trace/base/log.h"
 #include "trace/base/text.h"
+#include "trace/ovni/event.h"
 
-#define SUFFIX	  ".json"
-#define APP	  ".app" /* and a number: an application from 2 on */
-#define RANKS_MAX 1000000
-#define POINTS	  "clock_points" /* of node/NODE.json */
+#define SUFFIX	   ".json"
+#define APP	   ".app" /* and a number: an application from 2 on */
+#define RANKS_MAX  1000000
+#define SINCE_TEXT 64
+#define POINTS	   "clock_points" /* of node/NODE.json */
 
 static int by_number(const void *a, const void *b)
 {
@@ -142,6 +145,7 @@ static int read_node(struct job *job, int dirfd, const char *file)
 	(void)json_u64(json_key(json, "lost"), &node->lost);
 	node->begin.is = json_i64(json_get(json, "begin.clock"), &node->begin.clock) &&
 			 json_i64(json_get(json, "begin.realtime_ns"), &node->begin.realtime);
+	(void)json_i64(json_key(json, "since"), &node->since);
 	number = expected(json, "app_id");
 	node->app = number > 0 && number <= JOB_APPS_MAX ? (uint32_t)number : 1;
 	err = read_points(node, json_key(json, POINTS), file);
@@ -393,17 +397,30 @@ static void put_missing_nodes(const struct job *job, uint32_t number, struct rea
 		    of_app(job, number, of));
 }
 
+/* " since 1.234 s of its recording", where its recorder was killed. */
+static const char *since_text(const struct job_node *node, char text[SINCE_TEXT])
+{
+	double s = (double)clock_distance(node->begin.clock, node->since) / 1e9;
+
+	*text = '\0';
+	if (node->since && node->begin.is)
+		snprintf(text, SINCE_TEXT, " since %.3f s of its recording", s);
+	return text;
+}
+
 static void put_node(const struct job_node *node, struct reasons *r)
 {
+	char since[SINCE_TEXT];
+
 	if (node->no_loom)
 		put(r, "loom.%s is missing", node->name);
 	if (!strcmp(node->state, "recording"))
 		put(r, "the recorder of node %s has not ended, or was killed%s%s", node->name,
 		    node->why ? ": " : "", node->why ? node->why : "");
 	else if (strcmp(node->state, "complete"))
-		put(r, "node %s is %s%s%s", node->name,
-		    *node->state ? node->state : "without a state", node->why ? ": " : "",
-		    node->why ? node->why : "");
+		put(r, "node %s is %s%s%s%s", node->name,
+		    *node->state ? node->state : "without a state", since_text(node, since),
+		    node->why ? ": " : "", node->why ? node->why : "");
 }
 
 const char *job_text(const struct job *job, char text[JOB_TEXT])
@@ -553,6 +570,15 @@ static void replace_own(int dirfd, const char *file, struct json *json)
 	json_free(json);
 }
 
+/* The clock of the streams of this node, in its time namespace. */
+static int64_t node_clock(void)
+{
+	struct timespec t = {0};
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 void job_node_killed(int dirfd, int64_t pid, const char *why)
 {
 	char file[NODE_FILE], *both;
@@ -566,6 +592,7 @@ void job_node_killed(int dirfd, int64_t pid, const char *why)
 	where = json_string(json_key(json, "why")); /* its streams are, until then */
 	both = where ? xasprintf("%s; %s", why, where) : NULL;
 	json_put_string(json, "state", "incomplete");
+	json_put_i64(json, "since", node_clock());
 	json_put_string(json, "why", both ? both : why);
 	free(both);
 	replace_own(dirfd, file, json);

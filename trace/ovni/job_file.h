@@ -48,6 +48,7 @@ struct job_node {
 	size_t nranks;
 	uint64_t threads, events, lost;
 	struct realtime_pair begin;
+	int64_t since; /* the clock from which on it is incomplete, its recorder killed; 0: no */
 	struct clock_point *points; /* npoints of them, as they are in the file */
 	size_t npoints;
 };
