@@ -251,21 +251,6 @@ struct times findings_times(const struct findings *f, uint32_t stream, int64_t c
 			      clock_sum(ns[CLASS_ASLEEP], ns[CLASS_UNKNOWN] - lost)};
 }
 
-/* The use of the time of a thread has changed. */
-static void take_use(struct findings *f, uint32_t stream, int64_t clock, enum time_use from,
-		     int32_t cpu)
-{
-	struct thread_walk *w = &f->state->threads[stream];
-	enum time_use to = f->times.threads[stream].use;
-
-	if (from != TIME_NONE)
-		w->last = findings_clamp(f, clock);
-	if (!w->seen)
-		w->first = findings_clamp(f, clock);
-	w->seen = true;
-	w->runs += to == TIME_RUNNING && cpu >= 0 && clock == findings_clamp(f, clock);
-}
-
 /* ---- MPI and runtimes ---- */
 
 const char *findings_loom(const struct findings *f, uint32_t process)
@@ -291,22 +276,22 @@ static int take_state(struct findings *f, const struct intervals *intervals, uin
 	enum time_use from = f->times.threads[stream].use;
 	int err = 0;
 
-	if (ev->model == 'O' && ev->value == 'w' && from >= TIME_ASLEEP && from < TIME_NONE &&
-	    f->state->threads[stream].inside == ROLE_LOCK && ev->payload_size >= 4)
+	if (f->state->nmarks && ev->model == 'O' && ev->value == 'w' && from >= TIME_ASLEEP &&
+	    from < TIME_NONE && f->state->threads[stream].inside == ROLE_LOCK &&
+	    ev->payload_size >= 4)
 		err = findings_end_lock_sleep(f, intervals, stream, ev->clock,
 					      get_i32(ev->payload));
 	if (err)
 		return err;
 	thread_times_step(&f->times, intervals, stream, ev);
-	if (f->times.threads[stream].use == from)
+	if (f->times.threads[stream].use == from || !f->state->owners)
 		return 0;
 	if (f->state->threads[stream].owner != NO_STREAM)
 		err = findings_end_owned(f, intervals, stream, ev->clock);
 	if (err)
 		return err;
-	if (f->state->owners && ev->value == (ev->model == 'K' ? 'O' : 'p'))
+	if (ev->value == (ev->model == 'K' ? 'O' : 'p'))
 		findings_begin_owned(f, intervals, stream, ev);
-	take_use(f, stream, ev->clock, from, intervals->walk.threads[stream].cpu);
 	return 0;
 }
 
@@ -362,20 +347,17 @@ static void end_times(struct findings *f, const struct intervals *intervals)
 	f->last = f->last < intervals->last ? f->last : intervals->last;
 	if (f->last < f->first)
 		f->last = f->first;
-	for (size_t i = 0; i < f->source->trace.nstreams; i++)
+	for (size_t i = 0; i < f->source->trace.nstreams; i++) {
+		findings_take_life(f, (uint32_t)i, &f->threads[i]);
 		if (f->times.threads[i].use != TIME_NONE)
-			f->state->threads[i].last = f->last;
+			f->threads[i].last = f->last;
+	}
 	f->state->ev = NULL;
 	thread_times_finish(&f->times, intervals);
 	for (size_t i = 0; i < f->source->trace.nstreams; i++) {
 		struct thread_use *use = &f->threads[i];
 		struct process_use *process = &f->processes[use->process];
-		const struct thread_walk *w = &f->state->threads[i];
 
-		use->seen = w->seen;
-		use->first = w->first;
-		use->last = w->last;
-		use->runs = w->runs;
 		if (!use->seen)
 			continue;
 		take_times(use, &f->times.threads[i]);
@@ -662,7 +644,7 @@ static void prefetch_uses(const void *arg, uint32_t stream, bool soon)
 {
 	const struct findings *f = arg;
 
-	if (!soon)
+	if (!soon && (f->state->owners || f->state->nmarks))
 		__builtin_prefetch(&f->state->threads[stream]);
 	culprits_prefetch(&f->culprits, stream, soon);
 	thread_times_prefetch(&f->times, stream, soon);

@@ -32,12 +32,16 @@ struct histogram {
 };
 
 struct thread_periods {
+	bool seen;	     /* has an event of its state */
+	int64_t first, last; /* clocks of its life in the trace; the end of it is not known here */
+	uint32_t runs;
 	bool woken;	 /* the next run begins by a wake-up from a sleep */
 	int64_t ready;	 /* clock of that wake-up */
 	int64_t started; /* clock of the last run that began by one, or unknown */
 	uint32_t n;
 	struct histogram *histogram;
 } __attribute__((aligned(ARRAY_LINE)));
+_Static_assert(sizeof(struct thread_periods) == ARRAY_LINE, "each change touches it");
 
 static const struct period_sum *sum_of(const struct histogram *periods, unsigned bucket)
 {
@@ -150,19 +154,38 @@ int findings_take_use(struct findings *f, const struct intervals *intervals, uin
 		      enum time_use from, enum time_use to, int64_t clock)
 {
 	struct thread_periods *t = &f->periods.threads[stream];
+	bool counts = clock >= f->cpus.first && clock <= f->cpus.last;
+	int64_t within = clock < f->cpus.first ? f->cpus.first : clock;
 
+	within = within > f->cpus.last ? f->cpus.last : within;
+	if (from != TIME_NONE)
+		t->last = within;
+	if (!t->seen)
+		t->first = within;
+	t->seen = true;
+	counts = counts && to == TIME_RUNNING && intervals->walk.threads[stream].cpu >= 0;
+	t->runs += counts;
 	/* a preempted thread passes through Paused, in no time */
 	if (from >= TIME_ASLEEP && from < TIME_NONE && to < TIME_ASLEEP &&
 	    !off_cpu_runnable(from - TIME_ASLEEP)) {
 		t->woken = true;
 		t->ready = clock;
 	}
-	if (to != TIME_RUNNING || from == to || !t->woken ||
-	    intervals->walk.threads[stream].cpu < 0 || clock < f->cpus.first ||
-	    clock > f->cpus.last)
+	if (!counts || from == to || !t->woken)
 		return 0;
 	t->woken = false;
 	return add_period(&f->periods, t, clock);
+}
+
+/* The life of a thread that has not ended: `last` is its last change. */
+void findings_take_life(const struct findings *f, uint32_t stream, struct thread_use *use)
+{
+	const struct thread_periods *t = &f->periods.threads[stream];
+
+	use->seen = t->seen;
+	use->first = t->first;
+	use->last = t->last;
+	use->runs = t->runs;
 }
 
 void findings_prefetch_period(const struct findings *f, uint32_t stream, bool soon)

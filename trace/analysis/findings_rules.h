@@ -23,11 +23,8 @@ struct times {
 /* What a mark of --api pthread means. */
 enum mark_role { ROLE_NONE, ROLE_LOCK, ROLE_RELEASE, ROLE_OTHER, ROLE_HELD };
 
-struct thread_walk {	     /* of one thread; each change of its state touches the first line */
-	bool seen;	     /* has an event of its state */
-	uint32_t owner;	     /* of the lock on which it sleeps: stream; NO_STREAM: none */
-	int64_t first, last; /* clocks of its life in the trace */
-	uint64_t runs;
+struct thread_walk {	/* of one thread; a trace without marks and owners does not touch it */
+	uint32_t owner; /* of the lock on which it sleeps: stream; NO_STREAM: none */
 	enum mark_role inside; /* of --api pthread */
 
 	/* regions of a runtime: a bit for each open one, 1 = the thread waits in it */
@@ -190,6 +187,7 @@ int findings_of_rank_imbalance(struct findings *f);
 int findings_begin_periods(struct findings *f);
 int findings_settle_periods(struct findings *f); /* after the walk; 0 or -ENOMEM */
 void findings_prefetch_period(const struct findings *f, uint32_t stream, bool soon);
+void findings_take_life(const struct findings *f, uint32_t stream, struct thread_use *use);
 void findings_end_periods(struct findings *f);
 int findings_of_jitter(struct findings *f, uint32_t stream);
 
