@@ -27,7 +27,7 @@ expect "killed: the other node is complete" [ "$(state killed/node/n1.json)" = c
 missing killed 'node n2 is incomplete since [0-9]*[.][0-9]* s of its recording: the recorder was killed by signal 9'
 expect "killed: since a clock of the node: $(cat killed/node/n2.json)" python3 -c 'import json
 node = json.load(open("killed/node/n2.json"))
-assert 0 < node["since"] - node["begin"]["clock"] < 120e9'
+assert 0 < int(node["since"]) - int(node["begin"]["clock"]) < 120e9'
 
 # ---- a node without privilege ----
 timeout 120 srun -N2 -n4 --ntasks-per-node=2 ./weak "$RECORDER" --job -o weak.t -- ./app 20 6 >out 2>log
