@@ -172,7 +172,7 @@ run_sysbench() { # events a second
 # ---- the rounds --------------------------------------------------------------------------------
 
 load=$(cut -d ' ' -f 1 /proc/loadavg)
-awk -v load="$load" 'BEGIN { exit load < 0.7 }' &&
+awk -v busy="$load" 'BEGIN { exit busy < 0.7 }' &&
 	echo "bench: the machine is busy (load $load): what sysbench shows means little"
 
 tracers=()
