@@ -72,7 +72,7 @@ E
 
 # --all-threads: all existing threads, also those that never ran. Some machines hide the threads of
 # PID 1 from BPF, its iterators included.
-threads() { ps -eLo pid=,tid= | awk '$1 != 1 { print $2 }' | sort; }
+threads() { ps -eLo pid=,tid=,stat= | awk '$1 != 1 && $3 !~ /^[XZ]/ { print $2 }' | sort; } # zombies have ended
 threads >before
 "$RECORDER" -a --all-threads -d 100ms -o every >every.log 2>&1 || complain "--all-threads"
 threads | comm -12 before - >stayed # threads of other tests come and go
