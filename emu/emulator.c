@@ -667,8 +667,8 @@ static int show_part_end(struct emulator *emu)
 	return 0;
 }
 
-/* From the third thread on, one finds the order of the events. A stream may be left out in the
- * middle by --tolerant, of which that thread would not know. */
+/* With three threads or more, one finds the order of the events. Not with --tolerant: that leaves
+ * out the rest of a damaged stream, of which that thread would know nothing. */
 static int play_in_thread(struct emulator *emu, struct play_ahead *ahead)
 {
 	struct play_order *order;

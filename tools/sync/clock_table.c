@@ -412,8 +412,10 @@ static int write_long_table(const struct clock_request *request, struct table *t
 {
 	struct rows rows = {0};
 	int64_t begin = now();
-	int err = load_rows(&rows, table->path, hosts[0]);
+	int err = load_rows(&rows, table->path, hosts[0]), host = 0, nhosts = 0;
 
+	for (int rank = 0; rank < n; rank++)
+		nhosts += first_of_host(hosts, rank) == rank;
 	for (int rank = 0; !err && rank < n; rank++) {
 		struct clock_offset offset;
 		struct clock_row *row;
@@ -421,8 +423,9 @@ static int write_long_table(const struct clock_request *request, struct table *t
 
 		if (first_of_host(hosts, rank) != rank)
 			continue;
-		offset = measure(request, rank, hosts[rank], samples,
-				 clock_part(request->samples, begin, rank, n, request->between));
+		offset = measure(
+			request, rank, hosts[rank], samples,
+			clock_part(request->samples, begin, host++, nhosts, request->between));
 		if (request->between && offset.bound > BOUND_GOOD)
 			continue;
 		table->ends[rank] = (struct begin){

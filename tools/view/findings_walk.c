@@ -66,11 +66,10 @@ void findings_walk_begin(struct findings_walk *w, const struct source *source,
 		.source = *source, .findings = findings, .first = first, .last = last};
 	log_mute(true);
 	w->source.streams = streams_share(source->streams, source->trace.nstreams);
+	w->err = w->source.streams ? 0 : -errno;
 	log_mute(false);
-	if (!w->source.streams) {
-		w->err = -ENOMEM;
+	if (w->err)
 		return;
-	}
 	sem_init(&w->ready, 0, 0);
 	sem_init(&w->page_walked, 0, 0);
 	w->began = true;
@@ -78,7 +77,7 @@ void findings_walk_begin(struct findings_walk *w, const struct source *source,
 	w->running = w->order && !pthread_create(&w->thread, NULL, run, w);
 	if (w->running)
 		return;
-	play_order_free(w->order); /* it follows the walk of the page */
+	play_order_free(w->order); /* without a thread the walk comes after that of the page */
 	w->source.order = w->order = NULL;
 }
 
@@ -101,7 +100,7 @@ static void end(struct findings_walk *w, bool runs_ended)
 	w->runs_ended = runs_ended;
 	sem_post(&w->page_walked);
 	if (w->order)
-		play_order_end(w->order, -ECANCELED); /* unless the page was walked */
+		play_order_end(w->order, -ECANCELED); /* no effect if the page was walked */
 	if (w->running)
 		pthread_join(w->thread, NULL);
 	else if (runs_ended && w->usable)

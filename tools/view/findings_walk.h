@@ -4,8 +4,9 @@
  * that makes the page: their data would evict each other from the caches of one CPU.
  *
  * In: an open trace; out: findings (findings.h) of streams that share the mapped files. The walk of
- * the page has less to do, so it takes the findings' part of the runs. Messages about damage come
- * from the walk of the page alone. Without a second thread the walk follows that of the page.
+ * the page passes on the order of the events, and takes the findings' part of the runs: periods,
+ * times on CPUs and the lives of threads. Messages about damage come from the walk of the page
+ * alone. Without a second thread the walk follows that of the page.
  */
 #ifndef TOOLS_VIEW_FINDINGS_WALK_H
 #define TOOLS_VIEW_FINDINGS_WALK_H

@@ -81,7 +81,7 @@ void findings_end_periods(struct findings *f)
 	pool_free(&f->periods.sums);
 }
 
-/* Adds a period whose sum was found. */
+/* Adds a period to its sum, which find_sum() has found. */
 static void add(struct queued_period *p)
 {
 	if (p->histogram && p->sum->count < UINT32_MAX) {
@@ -91,7 +91,7 @@ static void add(struct queued_period *p)
 	p->histogram = NULL;
 }
 
-/* Finds the sum of a period. */
+/* Finds the sum to which a period will be added. Returns 0 or -ENOMEM. */
 static int find_sum(struct periods *periods, struct queued_period *p)
 {
 	struct period_sum **power;
@@ -108,7 +108,7 @@ static int find_sum(struct periods *periods, struct queued_period *p)
 	return 0;
 }
 
-/* The next step of the queue: the oldest period is added, and the sum of the middle one found. */
+/* Adds the oldest period of the queue, and finds the sum of the middle one. */
 static int move_queue(struct periods *periods)
 {
 	uint32_t at = ++periods->queued;
@@ -177,7 +177,7 @@ int findings_take_use(struct findings *f, const struct intervals *intervals, uin
 	return add_period(&f->periods, t, clock);
 }
 
-/* The life of a thread that has not ended: `last` is its last change. */
+/* Begin, last change and number of runs of a thread. If it still lives, the caller sets its end. */
 void findings_take_life(const struct findings *f, uint32_t stream, struct thread_use *use)
 {
 	const struct thread_periods *t = &f->periods.threads[stream];

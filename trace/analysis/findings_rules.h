@@ -23,7 +23,7 @@ struct times {
 /* What a mark of --api pthread means. */
 enum mark_role { ROLE_NONE, ROLE_LOCK, ROLE_RELEASE, ROLE_OTHER, ROLE_HELD };
 
-struct thread_walk {	/* of one thread; a trace without marks and owners does not touch it */
+struct thread_walk {	/* of one thread; switches touch it only in traces with marks or owners */
 	uint32_t owner; /* of the lock on which it sleeps: stream; NO_STREAM: none */
 	enum mark_role inside; /* of --api pthread */
 

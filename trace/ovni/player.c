@@ -349,7 +349,7 @@ static int follow(struct player *player)
 	player->playing = play_order_more(order);
 	if (!player->playing)
 		return order->err ? lacks_order(player) : 0;
-	/* as in move_down(), but exactly */
+	/* move_down() prefetches the same by the heap, which only guesses the order */
 	__builtin_prefetch(&player->streams[play_order_later(order, 24)]);
 	__builtin_prefetch(player->streams[play_order_later(order, 16)].at);
 	player->upcoming = play_order_later(order, 4);

@@ -143,7 +143,7 @@ static inline uint32_t play_order_later(const struct play_order *order, uint64_t
 	return order->streams[at / PLAY_BLOCK % PLAY_BLOCKS][at % PLAY_BLOCK];
 }
 
-/* The player takes no more: the first one does not wait for it. */
+/* The second player takes no more events, so the first one must not wait for it. */
 void play_order_leave(struct play_order *order);
 
 /* A player in a thread of its own, for one that follows it. */

@@ -218,9 +218,12 @@ struct stream *streams_share(const struct stream *streams, size_t n)
 	struct stream *shared = streams_new(n);
 
 	for (size_t i = 0; shared && i < n; i++) {
-		if (!streams[i].path || !stream_share(&shared[i], &streams[i]))
+		int err = streams[i].path ? stream_share(&shared[i], &streams[i]) : 0;
+
+		if (!err)
 			continue;
 		streams_free(shared, n);
+		errno = -err;
 		return NULL;
 	}
 	return shared;

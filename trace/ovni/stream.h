@@ -75,8 +75,8 @@ void stream_close(struct stream *stream); /* accepts a zeroed struct */
 
 /* Allocates `n` streams, all closed. Returns NULL out of memory. */
 struct stream *streams_new(size_t n);
-/* The same streams once more, each by stream_share(); closed ones stay closed. Returns NULL after a
- * failure. */
+/* The same streams once more, each by stream_share(); closed ones stay closed. Returns NULL with
+ * errno after a failure. */
 struct stream *streams_share(const struct stream *streams, size_t n);
 /* Closes all streams, in fewer steps than one by one, and frees them. Accepts NULL. */
 void streams_free(struct stream *streams, size_t n);
