@@ -99,19 +99,39 @@ static __always_inline bool kernel_on_own_stack(struct task_struct *task)
 	return at < bottom;
 }
 
-/*
- * The system call that a task is in or comes from, from its saved registers; -1: none, it was
- * interrupted in user code or took a fault there. Not for kernel threads.
- */
+/* The registers of user code, saved at its entry into the kernel; of a system call its number,
+ * first argument (of 32-bit code another register), second and third. Each kernel_registers() is a
+ * call of the kernel. Not for kernel threads. */
+#if defined(__TARGET_ARCH_x86)
+#define user_regs      struct pt_regs /* no typedef: its members would not be found in the kernel */
+#define CALL_NUMBER    orig_ax
+#define CALL_FIRST     di
+#define CALL_FIRST_32  bx
+#define CALL_SECOND    si
+#define CALL_THIRD     dx
+#define CODE_ADDRESS   ip
+#define is_32bit(task) ((task)->thread_info.status & 2) /* TS_COMPAT */
+#else
+#define user_regs      struct pt_regs___of_arm64
+#define CALL_NUMBER    syscallno
+#define CALL_FIRST     orig_x0
+#define CALL_FIRST_32  orig_x0
+#define CALL_SECOND    regs[1]
+#define CALL_THIRD     regs[2]
+#define CODE_ADDRESS   pc
+#define is_32bit(task) ((task)->thread_info.flags & 1 << 22) /* TIF_32BIT */
+#endif
+
+static __always_inline user_regs *kernel_registers(struct task_struct *task)
+{
+	return (user_regs *)bpf_task_pt_regs(task);
+}
+
+/* The system call that a task is in or comes from; -1: none, it was interrupted in user code or
+ * took a fault there. */
 static __always_inline long kernel_system_call(struct task_struct *task)
 {
-#if defined(__TARGET_ARCH_x86)
-	return (long)((struct pt_regs *)bpf_task_pt_regs(task))->orig_ax;
-#elif defined(__TARGET_ARCH_arm64)
-	return ((struct pt_regs___of_arm64 *)bpf_task_pt_regs(task))->syscallno;
-#else
-	return -1;
-#endif
+	return (long)kernel_registers(task)->CALL_NUMBER;
 }
 
 /* The freezer of cgroup v2 (76f969e8948d, 5.2) stops a task on its way to user code. */
@@ -120,35 +140,24 @@ static __always_inline long kernel_system_call(struct task_struct *task)
 /*
  * The same as a number of off_cpu.h, and in *object its first argument; without a call the address
  * in user code, where it took a fault, or not known, as of a task that was frozen in user code. The
- * calls of 32-bit code have a table and registers of their own.
+ * calls of 32-bit code have a table of their own.
  */
-static __always_inline __u16 kernel_call(struct task_struct *task, __u64 *object)
+static __always_inline __u16 kernel_call(struct task_struct *task, const user_regs *regs,
+					 __u64 *object)
 {
-	long number = kernel_system_call(task);
-	__u16 table = 0;
-#if defined(__TARGET_ARCH_x86)
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	long number = (long)regs->CALL_NUMBER;
 
-	*object = regs->di;
-	if (unlikely(task->thread_info.status & 2)) { /* TS_COMPAT */
-		*object = (__u32)regs->bx;
-		table = CALL_32BIT;
-	}
-	if (number == -1)
-		*object = regs->ip;
-#elif defined(__TARGET_ARCH_arm64)
-	struct pt_regs___of_arm64 *regs = (void *)bpf_task_pt_regs(task);
-
-	*object = number == -1 ? regs->pc : regs->orig_x0;
-	if (task->thread_info.flags & 1 << 22) /* TIF_32BIT */
-		table = CALL_32BIT;
-#else
-	*object = 0;
-	return CALL_UNKNOWN;
-#endif
-	if (number == -1)
+	if (unlikely(number == -1)) {
+		*object = regs->CODE_ADDRESS;
 		return task->jobctl & JOBCTL_TRAP_FREEZE ? CALL_UNKNOWN : CALL_NONE;
-	return (__u64)number <= CALL_MAX ? (__u16)number | table : CALL_UNKNOWN;
+	}
+	if (unlikely((__u64)number > CALL_MAX))
+		number = CALL_UNKNOWN;
+	*object = regs->CALL_FIRST;
+	if (likely(!is_32bit(task)))
+		return number;
+	*object = (__u32)regs->CALL_FIRST_32;
+	return number | CALL_32BIT;
 }
 
 /*
@@ -165,7 +174,7 @@ static __always_inline bool kernel_yields(struct task_struct *task)
 		return false;
 	call = kernel_system_call(task);
 #if defined(__TARGET_ARCH_x86)
-	return call == 24 || (call == 158 && (task->thread_info.status & 2)); /* TS_COMPAT */
+	return call == 24 || (call == 158 && is_32bit(task));
 #else
 	return call == 124;
 #endif

@@ -12,6 +12,7 @@
 #define BPF_LOCK_H
 
 #include "compat.bpf.h"
+#include "bpf/why/lock_owners.bpf.h"
 
 /* linux/futex.h */
 #define FUTEX_WAIT	   0
@@ -41,40 +42,37 @@
 /* The living thread that the current process calls `number`: its tid, if it is another thread of
  * this process, or (`anywhere`) of any; else LOCK_OWNER_*. Part of the program itself: user code
  * puts in its calls. */
-static __always_inline int lock_owner_tid(__u32 number, bool anywhere)
+static __always_inline int search_owner(struct task_struct *waiter, __u32 number, bool anywhere)
 {
-	struct task_struct *waiter = bpf_get_current_task_btf(), *owner;
+	struct task_struct *owner;
 	int tid = LOCK_OWNER_NONE;
 
-	if (!number)
-		return LOCK_OWNER_NONE;
 	if (settings.locks == LOCKS_BY_PID && BPF_CORE_READ(waiter, thread_pid, level))
 		return LOCK_OWNER_UNKNOWN;
 	owner = (struct task_struct *)KERNEL_CALL_1(TASK_FIND_CALL, number);
 	if (!owner)
 		return LOCK_OWNER_NONE;
 	if (owner->pid != waiter->pid && !owner->exit_state &&
-	    (anywhere || owner->tgid == waiter->tgid))
+	    (anywhere || owner->tgid == waiter->tgid)) {
 		tid = owner->pid;
+		if (!anywhere)
+			owner_keep(waiter->tgid, number, owner);
+	}
 	KERNEL_CALL_1(TASK_RELEASE_CALL, owner);
 	return tid;
 }
 
-/* The second and the third argument of the system call of a 64-bit task. */
-static __always_inline void futex_arguments(struct task_struct *task, __u32 *operation,
-					    __u32 *value)
+static __always_inline int lock_owner_tid(__u32 number, bool anywhere)
 {
-#if defined(__TARGET_ARCH_x86)
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	struct task_struct *waiter = bpf_get_current_task_btf();
+	__u32 tid;
 
-	*operation = (__u32)regs->si;
-	*value = (__u32)regs->dx;
-#elif defined(__TARGET_ARCH_arm64)
-	struct pt_regs___of_arm64 *regs = (void *)bpf_task_pt_regs(task);
-
-	*operation = (__u32)regs->regs[1];
-	*value = (__u32)regs->regs[2];
-#endif
+	if (!number)
+		return LOCK_OWNER_NONE;
+	tid = anywhere ? 0 : owner_kept(waiter->tgid, number);
+	if (!tid)
+		return search_owner(waiter, number, anywhere);
+	return tid == (__u32)waiter->pid ? LOCK_OWNER_NONE : (int)tid;
 }
 
 static __always_inline bool is_futex(__u16 call)
@@ -86,22 +84,20 @@ static __always_inline bool is_futex(__u16 call)
 #endif
 }
 
-/* The owner of the lock whose futex is at `address`. */
-static __always_inline int futex_owner(struct task_struct *task, __u64 address)
+/* The owner of the lock on whose futex a 64-bit task sleeps, with the registers of its call. */
+static __always_inline int futex_owner(const user_regs *regs)
 {
-	__u32 word[LOCK_WORDS], operation = 0, value = 0, command, number;
-	bool shared, inherits, anywhere;
+	__u32 operation = (__u32)regs->CALL_SECOND, value = (__u32)regs->CALL_THIRD;
+	__u32 command = operation & FUTEX_COMMAND, word[LOCK_WORDS], number;
+	bool shared = !(operation & FUTEX_PRIVATE_FLAG), inherits, anywhere;
 
-	futex_arguments(task, &operation, &value);
-	command = operation & FUTEX_COMMAND;
-	shared = !(operation & FUTEX_PRIVATE_FLAG);
 	inherits = command == FUTEX_LOCK_PI || command == FUTEX_LOCK_PI2;
 	if (!inherits && command != FUTEX_WAIT && command != FUTEX_WAIT_BITSET)
 		return LOCK_OWNER_NONE;
 	if (!inherits && value != MUTEX_CONTENDED && value != RWLOCK_CONTENDED &&
 	    !(value & FUTEX_WAITERS))
 		return LOCK_OWNER_NONE;
-	if (bpf_probe_read_user(word, sizeof(word), (void *)address))
+	if (bpf_probe_read_user(word, sizeof(word), (void *)regs->CALL_FIRST))
 		return LOCK_OWNER_UNKNOWN;
 	anywhere = shared && word[4] & MUTEX_KIND_SHARED;
 	if (inherits) { /* the kernel itself reads the word so */

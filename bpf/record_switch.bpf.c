@@ -192,7 +192,7 @@ static __noinline int switch_lost(struct task_state *leaving, struct task_state 
 }
 
 /* The owner of the lock on which prev falls asleep: of the kernel, or of its program. */
-static __always_inline void find_lock(struct sw *sw)
+static __always_inline void find_lock(struct sw *sw, const user_regs *regs)
 {
 	__u64 lock = 0;
 
@@ -203,19 +203,22 @@ static __always_inline void find_lock(struct sw *sw)
 		sw->object = lock & ~KERNEL_LOCK_KIND;
 		sw->owner = kernel_lock_owner(lock, sw->prev->pid);
 	} else if (is_futex(sw->call)) {
-		sw->owner = futex_owner(sw->prev, sw->object);
+		sw->owner = futex_owner(regs);
 	}
 }
 
 /* Does prev fall asleep in a system call or a fault? Then sw->call and sw->object are set. */
 static __always_inline bool find_call(struct sw *sw)
 {
+	user_regs *regs;
+
 	if (!sw->leaving || !sw->leaving->id || !falls_asleep(sw->reason) ||
 	    kernel_is_kthread(sw->prev))
 		return false;
-	sw->call = kernel_call(sw->prev, &sw->object);
+	regs = kernel_registers(sw->prev);
+	sw->call = kernel_call(sw->prev, regs, &sw->object);
 	if (settings.locks)
-		find_lock(sw);
+		find_lock(sw, regs);
 	return true;
 }
 

@@ -13,20 +13,10 @@
 /* Kernel threads, and those that the kernel makes for a process (PF_IO_WORKER, PF_USER_WORKER). */
 #define NO_USER_CODE (PF_KTHREAD | PF_EXITING | 0x00000010 | 0x00004000)
 
-#if defined(__TARGET_ARCH_x86)
-#define user_registers(task) ((struct pt_regs *)bpf_task_pt_regs(task))
-#define is_32bit(task)	     ((task)->thread_info.status & 2) /* TS_COMPAT */
-#else
-#define user_registers(task) ((struct pt_regs___of_arm64 *)bpf_task_pt_regs(task))
-#define is_32bit(task)	     ((task)->thread_info.flags & 1 << 22) /* TIF_32BIT */
-#endif
-
 /* In the order of DWARF. */
-static __always_inline void put_registers(__u64 *to, const void *registers)
+static __always_inline void put_registers(__u64 *to, const user_regs *regs)
 {
 #if defined(__TARGET_ARCH_x86)
-	const struct pt_regs *regs = registers;
-
 	to[0] = regs->ax;
 	to[1] = regs->dx;
 	to[2] = regs->cx;
@@ -45,8 +35,6 @@ static __always_inline void put_registers(__u64 *to, const void *registers)
 	to[15] = regs->r15;
 	to[16] = regs->ip;
 #else
-	const struct pt_regs___of_arm64 *regs = registers;
-
 #pragma unroll
 	for (int i = 0; i < 31; i++)
 		to[i] = regs->regs[i];

@@ -65,8 +65,8 @@ static int user_stack_send(struct bpf_map *map, void *key, void *value)
 	record->pid = task->tgid;
 	record->tid = task->pid;
 	record->bytes = 0;
-	put_registers(record->registers, user_registers(task));
-	record->from = user_registers(task)->sp - USER_STACK_BELOW;
+	put_registers(record->registers, kernel_registers(task));
+	record->from = kernel_registers(task)->sp - USER_STACK_BELOW;
 	/* another stack than that of the sleep: of a program that was started meanwhile */
 	if (slot->tid != record->tid || record->from != slot->sp - USER_STACK_BELOW) {
 		bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);
@@ -131,7 +131,7 @@ static __always_inline __u32 user_stack_number(struct task_struct *task)
 
 	if (!slot || !has_user_code(task))
 		return 0;
-	sp = user_registers(task)->sp;
+	sp = kernel_registers(task)->sp;
 	if (slot->number && slot->tid == (__u32)task->pid && slot->sp == sp)
 		return slot->number;
 	number = next_user_stack();

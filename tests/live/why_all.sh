@@ -120,13 +120,15 @@ print("bytes of the program at switches:", at_switch)
 assert all(n > call["record_switch_calls"] for n in at_switch.values()), at_switch
 assert at_switch["prio,io"] > at_switch["io"] < at_switch["io,irq"], at_switch
 assert at_switch["prio,io"] - at_switch["prio"] == at_switch["io,irq"] - at_switch["irq"], at_switch
-# and the others are as long as without it, but for the switch, the iterator, and, of irq and prio, programs that may be interrupted
+# and the others are as long as without it, but for the switch, the iterator, of irq and prio programs that may be
+# interrupted, and of lock those that forget an owner
 switches = ("record_switch", "iterate_tasks")
 in_task = ("task_newtask", "task_rename", "sched_process")
+longer = {"prio": in_task, "lock": ("sched_process",)}
 for part in ("call", "lock", "prio", "io", "counters"):
     mine = programs(part)
     for name in none:
-        if name in mine and not name.startswith(switches + (in_task if part == "prio" else ())):
+        if name in mine and not name.startswith(switches + longer.get(part, ())):
             assert mine[name] == none[name], (part, name, mine[name], none[name])
     if part == "counters":
         assert all(mine[name] == none[name] for name in none), part

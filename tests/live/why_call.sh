@@ -129,7 +129,8 @@ some_cpus() {
 attempts 3 some_cpus
 
 # A part that is not asked for costs nothing: without calls the program at switches is another one, shorter
-# than that with calls, which is shorter than that with owners; beside the iterator at the start no other program differs.
+# than that with calls, which is shorter than that with owners; beside the iterator at the start, and with owners the
+# programs at exits and at exec, which forget them, no other program differs.
 for why in none call lock; do program_lengths $why; done
 python3 - <<'E' || complain "the lengths of programs: $(tail -n 99 len.*.txt)"
 programs = [dict(line.split() for line in open("len." + why + ".txt")) for why in ("none", "call", "lock")]
@@ -138,6 +139,9 @@ print("bytes of the program at switches:", *switch)
 assert len(programs[0]) > 8 and switch[0] < switch[1] < switch[2], switch
 tasks = [int(p.pop("iterate_tasks")) for p in programs] # reads the calls of threads that sleep already
 assert tasks[0] < tasks[1] == tasks[2], tasks
+for name in ("sched_process_exit", "sched_process_exec"):
+    forgets = [int(p.pop(name)) for p in programs]
+    assert forgets[0] == forgets[1] < forgets[2], (name, forgets)
 assert programs[0] == programs[1] == programs[2], programs
 E
 

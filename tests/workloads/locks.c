@@ -203,6 +203,39 @@ static void lie_truth(void *object)
 	tell_lie((uint32_t)main_tid, 0);
 }
 
+/* The truth of a thread that lives, and then the same words when it has ended. */
+static sem_t keeper_ends;
+static pthread_t keeper;
+static _Atomic int keeper_tid;
+
+static void *keep(void *arg)
+{
+	name_thread("keeper");
+	keeper_tid = gettid();
+	must(!sem_wait(&keeper_ends), "sem_wait");
+	return arg;
+}
+
+static void keeper_begin(void *object)
+{
+	(void)object;
+	keeper_tid = 0;
+	keeper = start_thread(keep, NULL);
+	while (!keeper_tid)
+		sleep_for(MSEC);
+	tell_lie((uint32_t)keeper_tid, 0);
+}
+
+static void keeper_end(void *object)
+{
+	(void)object;
+	must(!sem_post(&keeper_ends), "sem_post");
+	join_thread(keeper);
+	while (!syscall(SYS_tgkill, getpid(), keeper_tid, 0))
+		sleep_for(MSEC);
+	tell_lie((uint32_t)keeper_tid, 0);
+}
+
 /* The last word before memory that cannot be read. */
 static uint32_t *edge;
 
@@ -211,7 +244,7 @@ static void edge_set(void *object)
 	*(uint32_t *)object = 2;
 }
 
-enum owner { OWNER_MAIN, OWNER_NONE, OWNER_UNKNOWN };
+enum owner { OWNER_MAIN, OWNER_KEEPER, OWNER_NONE, OWNER_UNKNOWN };
 
 struct phase {
 	const char *name;
@@ -315,9 +348,10 @@ static void run_phase(const struct phase *phase)
 		reap(child, 0);
 	say("phase=%s from=%ld size=%zu owner=%d waiters=%ld taken=%ld dropped=%ld", phase->name,
 	    (long)phase->object, phase->size,
-	    phase->owner == OWNER_MAIN	 ? main_tid
-	    : phase->owner == OWNER_NONE ? -1
-					 : 0,
+	    phase->owner == OWNER_MAIN	   ? main_tid
+	    : phase->owner == OWNER_KEEPER ? keeper_tid
+	    : phase->owner == OWNER_NONE   ? -1
+					   : 0,
 	    n, taken, dropped);
 }
 
@@ -473,6 +507,7 @@ int main(int argc, char **argv)
 	init_mutex(&shared->lock, PTHREAD_MUTEX_NORMAL, PTHREAD_PRIO_NONE, PTHREAD_MUTEX_STALLED,
 		   PTHREAD_PROCESS_SHARED);
 	must(!sem_init(&pool_slots, 0, 0), "sem_init");
+	must(!sem_init(&keeper_ends, 0, 0), "sem_init");
 	must_be_0(pthread_barrier_init(&pool_start, NULL, (unsigned)waiters + 1), "barrier_init");
 	lie = map((size_t)page, MAP_PRIVATE);
 	pages = map(2 * (size_t)page, MAP_PRIVATE);
@@ -500,6 +535,8 @@ int main(int argc, char **argv)
 		{"barrier", OBJECT(pool_start), OWNER_NONE, nothing, wait_barrier, wait_barrier},
 		{"no-words", LIE, OWNER_NONE, lie_nothing, wait_lie_bits, wake_lie, 1},
 		{"truth", LIE, OWNER_MAIN, lie_truth, wait_lie_bits, wake_lie, 1},
+		{"living", LIE, OWNER_KEEPER, keeper_begin, wait_lie, wake_lie, 1},
+		{"ended", LIE, OWNER_NONE, keeper_end, wait_lie, wake_lie, 1},
 		{"garbage", LIE, OWNER_NONE, lie_garbage, wait_lie, wake_lie, 1},
 		{"other-process", LIE, OWNER_NONE, lie_init, wait_lie, wake_lie, 1},
 		{"itself", LIE, OWNER_NONE, lie_nothing, lie_itself, wake_lie, 1},
