@@ -199,9 +199,8 @@ static int load_trace(struct emulator *emu)
 		return err;
 	emu->nstreams = emu->trace.nstreams;
 	emu->streams = streams_new(emu->nstreams);
-	emu->fixes = calloc(emu->nstreams + 1, sizeof(*emu->fixes));
 	emu->damaged = calloc(emu->nstreams + 1, sizeof(*emu->damaged));
-	if (!emu->streams || !emu->fixes || !emu->damaged)
+	if (!emu->streams || !emu->damaged)
 		return log_no_memory("for %zu streams", emu->nstreams);
 	err = system_init(&emu->sys, emu->nstreams);
 	if (!err)
@@ -260,6 +259,11 @@ static int build_system(struct emulator *emu)
 		log_warn("the clocks of %zu node%s are compared by CLOCK_REALTIME: as good as the "
 			 "nodes' NTP or PTP, not bounded",
 			 emu->sys.clocks.n, plural(emu->sys.clocks.n, "", "s"));
+	if (!emu->sys.clocks.n)
+		return 0;
+	emu->fixes = calloc(emu->nstreams + 1, sizeof(*emu->fixes));
+	if (!emu->fixes)
+		return log_no_memory("for the clocks of %zu streams", emu->nstreams);
 	for (size_t i = 0; i < emu->nstreams; i++)
 		if (emu->sys.thread_of_stream[i])
 			emu->fixes[i] = emu->sys.thread_of_stream[i]->process->loom->clock;

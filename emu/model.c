@@ -381,7 +381,7 @@ static int place_channels(struct emulator *emu)
 	emu->block_bytes = block;
 	if (sys->nthreads * (block + sizeof(*sys->threads)) > CACHED_BYTES)
 		emu->prefetch_bytes = block < PREFETCH_MAX ? block : PREFETCH_MAX;
-	emu->blocks = aligned_alloc(CACHE_LINE, (sys->nthreads + 1) * block);
+	emu->blocks = array_lines(sys->nthreads + 1, block);
 	emu->cpu_slots = calloc(sys->ncpus * n + 1, sizeof(*emu->cpu_slots));
 	emu->bits = bits = calloc((sys->ncpus + 5ul) * w + 1, sizeof(*bits));
 	if (!emu->blocks || !emu->cpu_slots || !bits)
@@ -394,7 +394,6 @@ static int place_channels(struct emulator *emu)
 	emu->lasting_mask = bits + 4 * w;
 	bits += 5 * w;
 	fill_masks(emu);
-	memset(emu->blocks, 0, (sys->nthreads + 1) * block);
 	for (uint32_t i = 0; i < sys->nthreads; i++)
 		place_thread(emu, &sys->threads[i], emu->blocks + i * block);
 	for (uint32_t i = 0; i < sys->ncpus; i++, bits += w) {

@@ -712,7 +712,7 @@ static int start(struct emulator *emu, struct model_state *state)
 		    (i != OFF_CPU_DEAD && add_activity(emu, bpf, i)))
 			goto nomem;
 	if (emu->opt->arrows) {
-		bpf->periods = calloc(emu->sys.nthreads + 1ul, sizeof(*bpf->periods));
+		bpf->periods = array_lines(emu->sys.nthreads + 1ul, sizeof(*bpf->periods));
 		if (!bpf->periods)
 			goto nomem;
 	}

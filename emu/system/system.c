@@ -667,11 +667,10 @@ static int build(struct system *sys, struct process_sort *list, size_t n)
 
 	sys->cpus = calloc(sys->ncpus + 1ul, sizeof(*sys->cpus));
 	sys->processes = calloc(n + 1, sizeof(*sys->processes));
-	sys->threads = aligned_alloc(CACHE_LINE, (load->nstreams + 1) * sizeof(*sys->threads));
+	sys->threads = array_lines(load->nstreams + 1, sizeof(*sys->threads));
 	if (!sys->cpus || !sys->processes || !sys->threads)
 		return log_no_memory("for %zu threads and %" PRIu32 " CPUs", load->nstreams,
 				     sys->ncpus);
-	memset(sys->threads, 0, (load->nstreams + 1) * sizeof(*sys->threads));
 	for (uint32_t i = 0; i < sys->nlooms; i++) {
 		struct loom *loom = &sys->looms[i];
 

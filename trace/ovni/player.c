@@ -64,17 +64,17 @@ static inline int64_t descend(struct player *player, size_t *k, int64_t clock)
  * its own branch to predict.
  *
  * With thousands of streams the data of a stream leave the caches between its turns. The loop
- * prefetches a stream that moves up, a few steps before its turn: its structure on the fifth
- * level, the bytes of its next event on the fourth; on the third the caller prefetches its own data
- * (player->upcoming).
+ * prefetches a stream that moves up, a few steps before its turn: its structure on the sixth
+ * level, the bytes of its next event and its fix on the fourth; on the third the caller prefetches
+ * its own data (player->upcoming).
  */
 static inline void move_down(struct player *player, int64_t clock, uint32_t index)
 {
 	unsigned levels = player->levels, depth = 0;
 	size_t k = 1;
 
-#pragma GCC unroll 5
-	for (; depth < 5 && depth < levels; depth++) {
+#pragma GCC unroll 6
+	for (; depth < 6 && depth < levels; depth++) {
 		int64_t risen = descend(player, &k, clock);
 
 		if (risen < 0)
@@ -85,7 +85,9 @@ static inline void move_down(struct player *player, int64_t clock, uint32_t inde
 			player->upcoming = (uint32_t)risen;
 		} else if (depth == 3) {
 			__builtin_prefetch(player->streams[risen].at);
-		} else if (depth == 4) {
+			if (player->fixes)
+				__builtin_prefetch(&player->fixes[risen]);
+		} else if (depth == 5) {
 			__builtin_prefetch(&player->streams[risen]);
 			__builtin_prefetch(&player->streams[risen].guard);
 		}
@@ -351,7 +353,10 @@ static int follow(struct player *player)
 		return order->err ? lacks_order(player) : 0;
 	/* move_down() prefetches the same by the heap, which only guesses the order */
 	__builtin_prefetch(&player->streams[play_order_later(order, 24)]);
-	__builtin_prefetch(player->streams[play_order_later(order, 16)].at);
+	index = play_order_later(order, 16);
+	__builtin_prefetch(player->streams[index].at);
+	if (player->fixes)
+		__builtin_prefetch(&player->fixes[index]);
 	player->upcoming = play_order_later(order, 4);
 	player->soon = play_order_later(order, 2);
 	index = play_order_later(order, 0);
