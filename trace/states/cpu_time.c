@@ -64,6 +64,7 @@ static int add_batch(struct cpu_times *times)
 
 		if (!sum)
 			return -ENOMEM;
+		times->nsums += !sum->count;
 		sum->ns = clock_sum(sum->ns, span->ns);
 		sum->count += sum->count < UINT32_MAX;
 	}
@@ -107,39 +108,7 @@ static void free_rows(struct cpu_times *times)
 	pool_free(&times->sums);
 	times->rows = NULL;
 	times->batch = NULL;
-	times->nrows = times->nbatch = 0;
-}
-
-static int list_row(struct cpu_times *times, uint32_t stream)
-{
-	const struct span_row *row = &times->rows[stream];
-
-	for (size_t i = 0; i < row->npages * PAGE_CPUS; i++) {
-		const struct cpu_sum *page = row->pages[i / PAGE_CPUS];
-		const struct cpu_sum *sum = page ? page + i % PAGE_CPUS : NULL;
-		struct cpu_span *span;
-
-		if (!sum || !sum->count)
-			continue;
-		span = ARRAY_ADD(times->spans, times->nspans);
-		if (!span)
-			return -ENOMEM;
-		*span = (struct cpu_span){stream, (int32_t)i, sum->ns, sum->count};
-	}
-	return 0;
-}
-
-static int list_spans(struct cpu_times *times)
-{
-	if (add_batch(times))
-		return -ENOMEM;
-	for (size_t i = 0; i < times->nrows; i++) {
-		if (list_row(times, (uint32_t)i))
-			return -ENOMEM;
-		free_row(&times->rows[i]);
-	}
-	free_rows(times);
-	return 0;
+	times->nrows = times->nbatch = times->nsums = 0;
 }
 
 /* Finds the CPU, or adds it; NULL: out of memory. The first guess is the one behind the last one:
@@ -429,19 +398,43 @@ static int add_streams(struct cpu_times *times, const struct source *source)
 	return 0;
 }
 
-static int add_spans(struct cpu_times *times, const struct source *source)
+/* Lists the times of a stream and adds them to its CPUs. */
+static int list_row(struct cpu_times *times, const struct owner *owner, uint32_t stream)
 {
-	for (size_t i = 0; i < times->nspans; i++) {
-		const struct cpu_span *span = &times->spans[i];
+	const struct span_row *row = &times->rows[stream];
+
+	for (size_t i = 0; i < row->npages * PAGE_CPUS; i++) {
+		const struct cpu_sum *page = row->pages[i / PAGE_CPUS];
+		const struct cpu_sum *sum = page ? page + i % PAGE_CPUS : NULL;
 		struct cpu_time *cpu;
 
-		if (source->owners[span->stream].accelerator)
+		if (!sum || !sum->count)
 			continue;
-		cpu = cpu_of(times, source->owners[span->stream].loom, span->cpu);
+		times->spans[times->nspans++] =
+			(struct cpu_span){stream, (int32_t)i, sum->ns, sum->count};
+		if (owner->accelerator)
+			continue;
+		cpu = cpu_of(times, owner->loom, (int32_t)i);
 		if (!cpu)
 			return -ENOMEM;
-		cpu->threads = clock_sum(cpu->threads, span->ns);
+		cpu->threads = clock_sum(cpu->threads, sum->ns);
 	}
+	return 0;
+}
+
+static int list_spans(struct cpu_times *times, const struct source *source)
+{
+	if (add_batch(times))
+		return -ENOMEM;
+	times->spans = reallocarray(NULL, times->nsums + 1, sizeof(*times->spans));
+	if (!times->spans)
+		return -ENOMEM;
+	for (size_t i = 0; i < times->nrows; i++) {
+		if (list_row(times, &source->owners[i], (uint32_t)i))
+			return -ENOMEM;
+		free_row(&times->rows[i]);
+	}
+	free_rows(times);
 	return 0;
 }
 
@@ -458,10 +451,7 @@ int cpu_times_finish(struct cpu_times *times, const struct intervals *intervals)
 	}
 	if (times->part)
 		cut_window(times);
-	err = list_spans(times);
-	if (err)
-		goto out;
-	err = add_spans(times, source);
+	err = list_spans(times, source);
 	if (err)
 		goto out;
 	if (times->ncpus)

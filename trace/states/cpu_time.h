@@ -65,7 +65,8 @@ struct cpu_times {
 	struct hash cpu_at;    /* private: of loom and CPU, until they are sorted */
 	struct span_row *rows; /* private: of each stream, during the walk */
 	size_t nrows;
-	struct pool sums;	/* private: of the rows */
+	struct pool sums;	/* private: of the rows, */
+	size_t nsums;		/* and how many are in use */
 	struct cpu_span *batch; /* private: to be added together */
 	size_t nbatch;
 	int64_t t0, t1; /* the window */
