@@ -31,10 +31,11 @@ static int read_uses(struct findings_walk *w)
 	if (!intervals.threads || walked == -ENOMEM)
 		goto out;
 	streams_release(w->source.streams, w->source.trace.nstreams);
-	wait_for(&w->page_walked);
-	if (!w->runs_ended)
-		goto out;
 	err = findings_end_uses(w->findings, &intervals);
+	wait_for(&w->page_walked);
+	if (err || !w->runs_ended)
+		goto out;
+	err = findings_end(w->findings, &intervals);
 	err = err || w->findings->complete ? err : walked;
 out:
 	intervals_fini(&intervals);

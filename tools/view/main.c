@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -564,6 +565,7 @@ int main(int argc, char **argv)
 	int status = STATUS_FAILED, err;
 
 	cli_parse(&cli, argc, argv, &options);
+	mallopt(M_ARENA_MAX, 1); /* that of a second thread grows by a page at a time */
 	err = source_open(&source, options.path);
 	if (!err)
 		err = source_correct_clocks(&source);

@@ -504,8 +504,8 @@ out:
 	return err;
 }
 
-/* Makes the list, after the walk. */
-static int finish(struct findings *f, const struct intervals *intervals)
+/* Makes the list, after the walks. */
+static int make_list(struct findings *f, const struct intervals *intervals)
 {
 	static int (*const finders[])(struct findings *) = {
 		find_in_groups, findings_of_rank_imbalance, findings_of_late_ranks,
@@ -515,9 +515,6 @@ static int finish(struct findings *f, const struct intervals *intervals)
 	end_times(f, intervals);
 	if (f->times.no_memory)
 		return -ENOMEM;
-	err = findings_take_charges(f);
-	if (err)
-		return err;
 	err = findings_of_path(f, intervals);
 	if (err)
 		return err;
@@ -727,7 +724,13 @@ int findings_end_uses(struct findings *f, const struct intervals *intervals)
 {
 	int err = f->blocked.no_memory ? -ENOMEM : culprits_finish(&f->culprits, intervals);
 
-	err = err ? err : finish(f, intervals);
+	return err ? err : findings_take_charges(f);
+}
+
+int findings_end(struct findings *f, const struct intervals *intervals)
+{
+	int err = make_list(f, intervals);
+
 	findings_end_periods(f); /* 25 MB of a large job */
 	f->complete = !err;
 	return err;
@@ -755,6 +758,7 @@ int findings_read(struct findings *f, const struct source *source, int64_t first
 	streams_release(source->streams, source->trace.nstreams); /* the lists take memory, too */
 	err = findings_end_runs(f, &intervals);
 	err = err ? err : findings_end_uses(f, &intervals);
+	err = err ? err : findings_end(f, &intervals);
 	err = err ? err : walked;
 	err = err || !f->damaged_stacks ? err : -EBADMSG;
 out:

@@ -230,9 +230,9 @@ void findings_fini(struct findings *f);
 /*
  * The same in two walks over the same events, which may be in two threads. Call findings_begin();
  * walk with findings_runs and with findings_uses, the struct findings as their arg; then call
- * findings_end_runs() and after it findings_end_uses(), also if the walks ended early at damage.
- * They return 0, -ENOMEM, or -errno after one message; findings_fini()
- * must follow.
+ * findings_end_runs() and findings_end_uses(), each after its walk, also if that ended early at
+ * damage, and after both findings_end(). They return 0, -ENOMEM, or -errno after one message;
+ * findings_fini() must follow.
  */
 int findings_begin(struct findings *f, const struct source *source, int64_t first, int64_t last)
 	__attribute__((warn_unused_result));
@@ -245,6 +245,8 @@ int findings_take_use(struct findings *f, const struct intervals *intervals, uin
 int findings_end_runs(struct findings *f, const struct intervals *intervals)
 	__attribute__((warn_unused_result));
 int findings_end_uses(struct findings *f, const struct intervals *intervals)
+	__attribute__((warn_unused_result));
+int findings_end(struct findings *f, const struct intervals *intervals)
 	__attribute__((warn_unused_result));
 
 /* ns that a thread slept, for all reasons. */
