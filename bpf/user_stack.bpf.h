@@ -48,7 +48,8 @@ struct {
 
 __u64 user_stacks_lost = 0; /* the ring or a slot was full, or its memory could not be read */
 
-/* In the context of the task, on its way to user code. */
+/* In the context of the task, on its way to user code. Also a record that is given up wakes the
+ * reader: the kernel wakes one at the records that it waits for alone, never at later ones. */
 static int user_stack_send(struct bpf_map *map, void *key, void *value)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -69,13 +70,13 @@ static int user_stack_send(struct bpf_map *map, void *key, void *value)
 	record->from = kernel_registers(task)->sp - USER_STACK_BELOW;
 	/* another stack than that of the sleep: of a program that was started meanwhile */
 	if (slot->tid != record->tid || record->from != slot->sp - USER_STACK_BELOW) {
-		bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);
+		bpf_ringbuf_discard(record, 0);
 		goto lost;
 	}
 	/* up to the end of the page, then by pages: the stack may end there */
 	first = PAGE - (record->from & (PAGE - 1));
 	if (bpf_probe_read_user(record->stack, first, (void *)record->from)) {
-		bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);
+		bpf_ringbuf_discard(record, 0);
 		goto lost;
 	}
 	record->bytes = first;

@@ -39,7 +39,6 @@ typedef _Bool bool;
 #define BPF_MAP_TYPE_TASK_STORAGE  29
 
 #define BPF_F_NO_PREALLOC (1u << 0)
-#define BPF_RB_NO_WAKEUP  (1u << 0)
 #define BPF_F_MMAPABLE	  (1u << 10)
 
 #define BPF_LOCAL_STORAGE_GET_F_CREATE (1u << 0)

@@ -139,7 +139,7 @@ static __always_inline __u32 user_copy_send_current(struct task_struct *task)
 		goto lost;
 	copy_stack(record, kernel_registers(task)->sp, &absent);
 	if (!record->bytes) {
-		bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);
+		bpf_ringbuf_discard(record, 0);
 		goto lost;
 	}
 	fill_user_stack(record, task, number);

@@ -243,6 +243,51 @@ sys.exit(verdict())
 E
 python3 judge.py || complain "C++ and Python: the frames"
 
+# A stack that cannot be read is left out, and those after it are read in time: of a process that has ended, nobody
+# can read the mappings.
+cat >unread.c <<'E'
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+__attribute__((noinline)) void nap(void)
+{
+	usleep(30000);
+	__asm__ volatile("");
+}
+int main(int argc, char **argv)
+{
+#ifdef __x86_64__
+	char *area = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	static const struct timespec time = {0, 10000000};
+	int status = 1;
+
+	if (argc > 1) return nap(), 0;
+	memset(area + 4096, 1, 4096);
+	for (int i = 0; i < 5; i++) /* nanosleep() with the stack pointer at a page; none is below it */
+		__asm__ volatile("mov %%rsp, %%rbx; mov %[sp], %%rsp; mov $35, %%eax; xor %%esi, %%esi; syscall; mov %%rbx, %%rsp"
+				 : : [sp] "r"(area + 4096), "D"(&time) : "rax", "rbx", "rcx", "rsi", "r11", "memory");
+	for (int i = 0; i < 3; i++) {
+		if (!fork()) {
+			execl(argv[0], argv[0], "nap", NULL);
+			_exit(1);
+		}
+		wait(&status);
+	}
+	return status;
+#else
+	(void)argc, (void)argv, (void)nap;
+	return 77;
+#endif
+}
+E
+gcc -O1 -g -o unread unread.c || complain "gcc: unread.c"
+if ./unread; then
+	record_output after --why=stack=both,5ms -- ./unread
+	grep -q ';nap@unread' after/stacks || complain "after: no stack of a nap: $(cat after/stacks after.log)"
+fi
+
 # A thread that serves a userfaultfd, whose memory lies right above its stack: no reading of that stack may touch it.
 cat >pager.c <<'E'
 #define _GNU_SOURCE
@@ -366,8 +411,10 @@ else
 	echo "gdb is not there: not compared with it"
 fi
 
-# A killed recorder: each number has a line, and those that were walked have frames of user code.
-"$RECORDER" -o killed --why=stack=both --flush-interval 100ms -- ./chain 700 long >killed.log 2>&1 &
+# A killed recorder: each number has a line, and those that were walked have frames of user code. The program goes on
+# while its first frames are looked for.
+"$RECORDER" -o killed --why=stack=both --flush-interval 100ms -- \
+	sh -c 'for i in 1 2 3 4 5; do ./chain 700 long; done' >killed.log 2>&1 &
 recorder=$!
 wait_until grep -qs 'three@' killed/stacks || complain "killed: no frames are written"
 kill -9 $recorder
