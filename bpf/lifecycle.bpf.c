@@ -8,9 +8,9 @@
  */
 #include "cost.bpf.h"
 #include "emit.bpf.h"
+#include "lock.bpf.h"
 #include "target.bpf.h"
 #include "task_record.bpf.h"
-#include "bpf/why/lock_owners.bpf.h"
 
 /* These programs may be interrupted. */
 static __always_inline void announce(struct cpu_state *cpu, struct task_struct *task,

@@ -6,13 +6,13 @@
  * LOCK_OWNER_UNKNOWN. In user code a candidate stands beside the word of the futex, where glibc has
  * it; it is accepted if it is the number of a living thread that can own the lock, as the process
  * of the waiter counts. Locks and waits of other kinds have no owner; a guess is never sent. For
- * its own locks the kernel has the owner. Specification: why.md A2, A3, and part B.
+ * its own locks the kernel has the owner. Also in: exits and new programs of processes, which end
+ * what is known of owners. Specification: why.md A2, A3, and part B.
  */
 #ifndef BPF_LOCK_H
 #define BPF_LOCK_H
 
 #include "compat.bpf.h"
-#include "bpf/why/lock_owners.bpf.h"
 
 /* linux/futex.h */
 #define FUTEX_WAIT	   0
@@ -38,6 +38,64 @@
  * __wrphase_futex (readers wait there) or __writers_futex (writers do) on: __cur_writer is the 5th
  * or the 4th word. 64-bit programs alone. */
 #define LOCK_WORDS 5
+
+/* ---- owners that were found ---- */
+
+/*
+ * The search for a thread touches memory of the kernel that is in no cache at a switch, and takes
+ * longer than all else here. So living threads of the process of a waiter are kept in words: the
+ * process (its tgid), the tid, and the number by which the process knows it, whose low bits choose
+ * the word. Invariant: a thread that has begun to exit, or a process that has executed another
+ * program, is in no word. A thread writes its word before it looks whether the owner exits, and an
+ * exit is marked before the words are looked at, so one of the two sees the other.
+ */
+#define NUMBER_BITS 16 /* of a number, without those that choose the word */
+#define TID_BITS    22 /* the kernel's limit */
+
+/* Do the programs see the exits and the new programs of all processes? */
+#define keeps_owners (settings.locks && kind_recorded(EVENT_EXIT) && kind_recorded(EVENT_EXEC))
+
+static __always_inline __u64 owner_word(__u32 tgid, __u32 tid, __u32 number)
+{
+	return (__u64)tgid << (TID_BITS + NUMBER_BITS) | (__u64)tid << NUMBER_BITS |
+	       number / OWNERS_FOUND;
+}
+
+/* The living thread of this process and number, if it was found before; 0: search. */
+static __always_inline __u32 owner_kept(__u32 tgid, __u32 number)
+{
+	__u64 word = *(volatile __u64 *)&owners_found[number % OWNERS_FOUND];
+	__u32 tid = word >> NUMBER_BITS & ((1u << TID_BITS) - 1);
+
+	return keeps_owners && tid && word == owner_word(tgid, tid, number) ? tid : 0;
+}
+
+static __always_inline void owner_keep(__u32 tgid, __u32 number, struct task_struct *owner)
+{
+	__u64 *word = &owners_found[number % OWNERS_FOUND];
+
+	if (!keeps_owners || number >> NUMBER_BITS >= OWNERS_FOUND)
+		return;
+	__sync_lock_test_and_set(word, owner_word(tgid, owner->pid, number)); /* a full barrier */
+	if (*(volatile unsigned int *)&owner->flags & PF_EXITING)
+		*(volatile __u64 *)word = 0;
+}
+
+/* The thread `tid` exits (`tgid` is 0), or the process `tgid` has executed another program. */
+static __always_inline void owners_forget(__u32 tid, __u32 tgid)
+{
+	__u64 barrier = 0, word;
+
+	if (!keeps_owners)
+		return;
+	__sync_lock_test_and_set(&barrier, 1);
+	for (int i = 0; i < OWNERS_FOUND; i++) {
+		word = *(volatile __u64 *)&owners_found[i];
+		if (tgid ? word >> (TID_BITS + NUMBER_BITS) == tgid
+			 : (word >> NUMBER_BITS & ((1u << TID_BITS) - 1)) == tid)
+			*(volatile __u64 *)&owners_found[i] = 0;
+	}
+}
 
 /* The living thread that the current process calls `number`: its tid, if it is another thread of
  * this process, or (`anywhere`) of any; else LOCK_OWNER_*. Part of the program itself: user code
@@ -140,7 +198,7 @@ static __always_inline __u64 kernel_lock(struct task_struct *task)
 }
 
 /* Of readers there may be many: the field then has only one of them. */
-static __noinline int kernel_lock_owner(__u64 lock, __u32 waiter)
+static __noinline __attribute__((unused)) int kernel_lock_owner(__u64 lock, __u32 waiter)
 {
 	__u64 address = lock & ~KERNEL_LOCK_KIND, kind = lock & KERNEL_LOCK_KIND, owner = 0;
 	struct rw_semaphore *semaphore = (void *)address;

@@ -125,7 +125,7 @@ extern __u64 sched_offset_clock;	 /* then; 0: never */
 extern __u32 probes_on;			 /* the probes record; written by user code */
 extern __u64 stacks_second;		 /* of all threads: see stack.bpf.h */
 extern __u32 user_stacks_asked;		 /* numbers given to stacks of user code */
-extern __u64 owners_found[OWNERS_FOUND]; /* of locks: see why/lock_owners.bpf.h */
+extern __u64 owners_found[OWNERS_FOUND]; /* of locks: see lock.bpf.h */
 extern __u64 window_begin;		 /* ns; the window begins after this ... */
 extern __u64 window_end; /* ... and not after this; ns, set before the moment comes */
 

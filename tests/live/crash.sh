@@ -89,7 +89,7 @@ gone() { left=$(left_of held) && [ -z "$left" ]; }
 begun() { [ -d random ] || ended "$recorder"; }
 pinned() { find /sys/fs/bpf -mindepth 1 2>/dev/null | sort; }
 mended=0 none=0 whole=0 most=0
-workload=("$WORKLOADS/sleepers" -n 2 -s 200)
+workload=("$WORKLOADS/sleepers" -n 2 -s 350)
 pinned >pinned.before
 for ((point = 1; point <= POINTS; point++)); do
 	rm -rf random* report
@@ -110,7 +110,7 @@ for ((point = 1; point <= POINTS; point++)); do
 	wait $recorder 2>/dev/null
 	wait_until gone || complain "point $point: left behind: $left"
 	wait $target || complain "point $point: the program was harmed: $(cat target.said)"
-	[ "$(grep -c 'sleeps=200' report)" = 2 ] || complain "point $point: the program has not done its work"
+	[ "$(grep -c 'sleeps=350' report)" = 2 ] || complain "point $point: the program has not done its work"
 	look random "point $point (seed $SEED, after $usec us)"
 	[ $wrong -lt 5 ] || break
 done
