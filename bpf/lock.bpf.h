@@ -50,7 +50,7 @@
  * exit is marked before the words are looked at, so one of the two sees the other.
  */
 #define NUMBER_BITS 16 /* of a number, without those that choose the word */
-#define TID_BITS    22 /* the kernel's limit */
+#define TID_BITS    22 /* of any number; the kernel's limit */
 
 /* Do the programs see the exits and the new programs of all processes? */
 #define keeps_owners (settings.locks && kind_recorded(EVENT_EXIT) && kind_recorded(EVENT_EXEC))
@@ -67,14 +67,17 @@ static __always_inline __u32 owner_kept(__u32 tgid, __u32 number)
 	__u64 word = *(volatile __u64 *)&owners_found[number % OWNERS_FOUND];
 	__u32 tid = word >> NUMBER_BITS & ((1u << TID_BITS) - 1);
 
-	return keeps_owners && tid && word == owner_word(tgid, tid, number) ? tid : 0;
+	return keeps_owners && tid && number >> TID_BITS == 0 &&
+			       word == owner_word(tgid, tid, number)
+		       ? tid
+		       : 0;
 }
 
 static __always_inline void owner_keep(__u32 tgid, __u32 number, struct task_struct *owner)
 {
 	__u64 *word = &owners_found[number % OWNERS_FOUND];
 
-	if (!keeps_owners || number >> NUMBER_BITS >= OWNERS_FOUND)
+	if (!keeps_owners || number >> TID_BITS)
 		return;
 	__sync_lock_test_and_set(word, owner_word(tgid, owner->pid, number)); /* a full barrier */
 	if (*(volatile unsigned int *)&owner->flags & PF_EXITING)

@@ -16,7 +16,7 @@ from facts import *
 name, path, wait, translated, blocker = *sys.argv[1:5], sys.argv[5] == "yes"
 trace, lines = Trace(path), report(name + ".report")
 phases = [l for l in lines if "phase" in l]
-check(len(phases) == 20, "only", len(phases), "phases")
+check(len(phases) == 21, "only", len(phases), "phases")
 check(trace.session.get("locks") is True, "the session does not say that it has owners of locks")
 # also the process that it makes begins with its name
 holder = min((t for t in trace.streams if "holder" in t.names and t.pid == t.tid), key=lambda t: t.events[0].clock)

@@ -173,6 +173,13 @@ static void lie_garbage(void *object)
 	tell_lie(0x7ffffff0, 0);
 }
 
+/* The number of a thread, and more bits than a number has. */
+static void lie_bits(void *object)
+{
+	(void)object;
+	tell_lie((uint32_t)main_tid | ((uint32_t)main_tid & 0xff) << 22, 0);
+}
+
 static void lie_init(void *object)
 {
 	(void)object;
@@ -537,6 +544,7 @@ int main(int argc, char **argv)
 		{"truth", LIE, OWNER_MAIN, lie_truth, wait_lie_bits, wake_lie, 1},
 		{"living", LIE, OWNER_KEEPER, keeper_begin, wait_lie, wake_lie, 1},
 		{"ended", LIE, OWNER_NONE, keeper_end, wait_lie, wake_lie, 1},
+		{"bits", LIE, OWNER_NONE, lie_bits, wait_lie, wake_lie, 1},
 		{"garbage", LIE, OWNER_NONE, lie_garbage, wait_lie, wake_lie, 1},
 		{"other-process", LIE, OWNER_NONE, lie_init, wait_lie, wake_lie, 1},
 		{"itself", LIE, OWNER_NONE, lie_nothing, lie_itself, wake_lie, 1},
