@@ -100,8 +100,8 @@ static __always_inline bool kernel_on_own_stack(struct task_struct *task)
 }
 
 /* The registers of user code, saved at its entry into the kernel; of a system call its number,
- * first argument (of 32-bit code another register), second and third. Each kernel_registers() is a
- * call of the kernel. Not for kernel threads. */
+ * first argument (of 32-bit code another register), second and third. Each user_registers() calls a
+ * helper. Not for kernel threads. */
 #if defined(__TARGET_ARCH_x86)
 #define user_regs      struct pt_regs /* no typedef: its members would not be found in the kernel */
 #define CALL_NUMBER    orig_ax
@@ -122,7 +122,7 @@ static __always_inline bool kernel_on_own_stack(struct task_struct *task)
 #define is_32bit(task) ((task)->thread_info.flags & 1 << 22) /* TIF_32BIT */
 #endif
 
-static __always_inline user_regs *kernel_registers(struct task_struct *task)
+static __always_inline user_regs *user_registers(struct task_struct *task)
 {
 	return (user_regs *)bpf_task_pt_regs(task);
 }
@@ -131,7 +131,7 @@ static __always_inline user_regs *kernel_registers(struct task_struct *task)
  * took a fault there. */
 static __always_inline long kernel_system_call(struct task_struct *task)
 {
-	return (long)kernel_registers(task)->CALL_NUMBER;
+	return (long)user_registers(task)->CALL_NUMBER;
 }
 
 /* The freezer of cgroup v2 (76f969e8948d, 5.2) stops a task on its way to user code. */

@@ -131,7 +131,7 @@ static __always_inline void on_exec(struct cpu_state *cpu, struct task_struct *t
 	struct task_state *task_state = task_state_of(task);
 	struct record_task *record;
 
-	owners_forget(0, task->tgid);
+	owner_cache_drop(0, task->tgid);
 	if (left_out(&cpu->events[EVENT_EXEC], EVENT_EXEC, task_state))
 		return;
 	record = emit_begin_in_task(cpu, RECORD_TASK, EVENT_EXEC, sizeof(*record));
@@ -154,7 +154,7 @@ static __always_inline void on_exit(struct cpu_state *cpu, struct task_struct *t
 	struct task_state *task_state = task_state_of(task);
 	struct record_exit *record;
 
-	owners_forget(task->pid, 0);
+	owner_cache_drop(task->pid, 0);
 	if (task_state && !kind_recorded(EVENT_SWITCH)) /* its last switch is not seen */
 		target_gone(task_state);
 	if (left_out(&cpu->events[EVENT_EXIT], EVENT_EXIT, task_state))

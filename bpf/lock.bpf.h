@@ -6,8 +6,8 @@
  * LOCK_OWNER_UNKNOWN. In user code a candidate stands beside the word of the futex, where glibc has
  * it; it is accepted if it is the number of a living thread that can own the lock, as the process
  * of the waiter counts. Locks and waits of other kinds have no owner; a guess is never sent. For
- * its own locks the kernel has the owner. Also in: exits and new programs of processes, which end
- * what is known of owners. Specification: why.md A2, A3, and part B.
+ * its own locks the kernel has the owner. The cache of owners also takes exits and execs.
+ * Specification: why.md A2, A3, and part B.
  */
 #ifndef BPF_LOCK_H
 #define BPF_LOCK_H
@@ -39,64 +39,66 @@
  * or the 4th word. 64-bit programs alone. */
 #define LOCK_WORDS 5
 
-/* ---- owners that were found ---- */
+/* ---- the cache of owners ---- */
 
 /*
- * The search for a thread touches memory of the kernel that is in no cache at a switch, and takes
- * longer than all else here. So living threads of the process of a waiter are kept in words: the
- * process (its tgid), the tid, and the number by which the process knows it, whose low bits choose
- * the word. Invariant: a thread that has begun to exit, or a process that has executed another
- * program, is in no word. A thread writes its word before it looks whether the owner exits, and an
- * exit is marked before the words are looked at, so one of the two sees the other.
+ * The search for a thread by its number reads memory that is in no cache at a switch: it takes most
+ * of the time of
+ * --why=lock. So the threads that were found are cached, one in each word: the tgid of the process,
+ * the tid, and the number of the thread in the PID namespace of the process. The low bits of the
+ * number are the index of the word. Invariant: the cache has only living threads. A program at
+ * sched_process_exit removes the thread, one at sched_process_exec all threads of the process. The
+ * kernel sets PF_EXITING before that tracepoint, and a switch writes a word before it reads
+ * PF_EXITING: so one of the two programs removes an owner that exits meanwhile.
  */
-#define NUMBER_BITS 16 /* of a number, without those that choose the word */
+#define NUMBER_BITS 16 /* of a number, without those of the index */
 #define TID_BITS    22 /* of any number; the kernel's limit */
 
-/* Do the programs see the exits and the new programs of all processes? */
-#define keeps_owners (settings.locks && kind_recorded(EVENT_EXIT) && kind_recorded(EVENT_EXEC))
+/* Without the programs at exit and exec nothing is cached. */
+#define owner_cache_used (settings.locks && kind_recorded(EVENT_EXIT) && kind_recorded(EVENT_EXEC))
 
 static __always_inline __u64 owner_word(__u32 tgid, __u32 tid, __u32 number)
 {
 	return (__u64)tgid << (TID_BITS + NUMBER_BITS) | (__u64)tid << NUMBER_BITS |
-	       number / OWNERS_FOUND;
+	       number / OWNER_CACHE_WORDS;
 }
 
-/* The living thread of this process and number, if it was found before; 0: search. */
-static __always_inline __u32 owner_kept(__u32 tgid, __u32 number)
+/* The tid of the thread with this number in the process; 0: it is not in the cache. */
+static __always_inline __u32 owner_cache_get(__u32 tgid, __u32 number)
 {
-	__u64 word = *(volatile __u64 *)&owners_found[number % OWNERS_FOUND];
+	__u64 word = *(volatile __u64 *)&owner_cache[number % OWNER_CACHE_WORDS];
 	__u32 tid = word >> NUMBER_BITS & ((1u << TID_BITS) - 1);
 
-	return keeps_owners && tid && number >> TID_BITS == 0 &&
+	return owner_cache_used && tid && number >> TID_BITS == 0 &&
 			       word == owner_word(tgid, tid, number)
 		       ? tid
 		       : 0;
 }
 
-static __always_inline void owner_keep(__u32 tgid, __u32 number, struct task_struct *owner)
+static __always_inline void owner_cache_put(__u32 tgid, __u32 number, struct task_struct *owner)
 {
-	__u64 *word = &owners_found[number % OWNERS_FOUND];
+	__u64 *word = &owner_cache[number % OWNER_CACHE_WORDS];
 
-	if (!keeps_owners || number >> TID_BITS)
+	if (!owner_cache_used || number >> TID_BITS)
 		return;
 	__sync_lock_test_and_set(word, owner_word(tgid, owner->pid, number)); /* a full barrier */
 	if (*(volatile unsigned int *)&owner->flags & PF_EXITING)
 		*(volatile __u64 *)word = 0;
 }
 
-/* The thread `tid` exits (`tgid` is 0), or the process `tgid` has executed another program. */
-static __always_inline void owners_forget(__u32 tid, __u32 tgid)
+/* Removes the thread `tid` (`tgid` is 0), or all threads of the process `tgid`. */
+static __always_inline void owner_cache_drop(__u32 tid, __u32 tgid)
 {
 	__u64 barrier = 0, word;
 
-	if (!keeps_owners)
+	if (!owner_cache_used)
 		return;
 	__sync_lock_test_and_set(&barrier, 1);
-	for (int i = 0; i < OWNERS_FOUND; i++) {
-		word = *(volatile __u64 *)&owners_found[i];
+	for (int i = 0; i < OWNER_CACHE_WORDS; i++) {
+		word = *(volatile __u64 *)&owner_cache[i];
 		if (tgid ? word >> (TID_BITS + NUMBER_BITS) == tgid
 			 : (word >> NUMBER_BITS & ((1u << TID_BITS) - 1)) == tid)
-			*(volatile __u64 *)&owners_found[i] = 0;
+			*(volatile __u64 *)&owner_cache[i] = 0;
 	}
 }
 
@@ -117,7 +119,7 @@ static __always_inline int search_owner(struct task_struct *waiter, __u32 number
 	    (anywhere || owner->tgid == waiter->tgid)) {
 		tid = owner->pid;
 		if (!anywhere)
-			owner_keep(waiter->tgid, number, owner);
+			owner_cache_put(waiter->tgid, number, owner);
 	}
 	KERNEL_CALL_1(TASK_RELEASE_CALL, owner);
 	return tid;
@@ -130,7 +132,7 @@ static __always_inline int lock_owner_tid(__u32 number, bool anywhere)
 
 	if (!number)
 		return LOCK_OWNER_NONE;
-	tid = anywhere ? 0 : owner_kept(waiter->tgid, number);
+	tid = anywhere ? 0 : owner_cache_get(waiter->tgid, number);
 	if (!tid)
 		return search_owner(waiter, number, anywhere);
 	return tid == (__u32)waiter->pid ? LOCK_OWNER_NONE : (int)tid;
@@ -145,7 +147,7 @@ static __always_inline bool is_futex(__u16 call)
 #endif
 }
 
-/* The owner of the lock on whose futex a 64-bit task sleeps, with the registers of its call. */
+/* The owner of the futex of a 64-bit task that sleeps; `regs`: the registers of its system call. */
 static __always_inline int futex_owner(const user_regs *regs)
 {
 	__u32 operation = (__u32)regs->CALL_SECOND, value = (__u32)regs->CALL_THIRD;

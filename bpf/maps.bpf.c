@@ -31,6 +31,6 @@ __u64 sched_offset_clock = 0;
 __u32 probes_on = 0;
 __u64 stacks_second = 0;
 __u32 user_stacks_asked = 0;
-__u64 owners_found[OWNERS_FOUND] = {};
+__u64 owner_cache[OWNER_CACHE_WORDS] = {};
 __u64 window_begin = ~0ull;
 __u64 window_end = ~0ull;

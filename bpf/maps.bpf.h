@@ -107,7 +107,7 @@ struct probe_values_map {
 };
 extern struct probe_values_map probe_values SEC(".maps");
 
-#define OWNERS_FOUND 64 /* a power of two */
+#define OWNER_CACHE_WORDS 64 /* a power of two */
 
 extern const volatile struct settings settings;
 extern const volatile struct comm_glob comm_glob;
@@ -121,12 +121,12 @@ extern __u32 marked;	     /* tasks in the target that an iterator found */
 extern __u32 unmarkable;     /* and those for which the kernel had no storage */
 extern __u32 recorder;	     /* its process in the initial namespace; 0 until the iterator ran */
 extern __s64 sched_offset;   /* CLOCK_MONOTONIC - the scheduler's clock, ns, as measured */
-extern __u64 sched_offset_clock;	 /* then; 0: never */
-extern __u32 probes_on;			 /* the probes record; written by user code */
-extern __u64 stacks_second;		 /* of all threads: see stack.bpf.h */
-extern __u32 user_stacks_asked;		 /* numbers given to stacks of user code */
-extern __u64 owners_found[OWNERS_FOUND]; /* of locks: see lock.bpf.h */
-extern __u64 window_begin;		 /* ns; the window begins after this ... */
+extern __u64 sched_offset_clock;	     /* then; 0: never */
+extern __u32 probes_on;			     /* the probes record; written by user code */
+extern __u64 stacks_second;		     /* of all threads: see stack.bpf.h */
+extern __u32 user_stacks_asked;		     /* numbers given to stacks of user code */
+extern __u64 owner_cache[OWNER_CACHE_WORDS]; /* of locks; see lock.bpf.h */
+extern __u64 window_begin;		     /* ns; the window begins after this ... */
 extern __u64 window_end; /* ... and not after this; ns, set before the moment comes */
 
 #define likely(x)   __builtin_expect(!!(x), 1)

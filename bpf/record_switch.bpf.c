@@ -215,7 +215,7 @@ static __always_inline bool find_call(struct sw *sw)
 	if (!sw->leaving || !sw->leaving->id || !falls_asleep(sw->reason) ||
 	    kernel_is_kthread(sw->prev))
 		return false;
-	regs = kernel_registers(sw->prev);
+	regs = user_registers(sw->prev);
 	sw->call = kernel_call(sw->prev, regs, &sw->object);
 	if (settings.locks)
 		find_lock(sw, regs);

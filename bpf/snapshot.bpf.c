@@ -111,7 +111,7 @@ static __always_inline __u16 call_of_sleep(struct task_struct *task, __u64 *obje
 	if (!settings.calls || kernel_is_kthread(task) || !state ||
 	    state & (STATE_STOPPED | STATE_TRACED) || kernel_on_cpu(task))
 		return CALL_UNKNOWN;
-	call = kernel_call(task, kernel_registers(task), object);
+	call = kernel_call(task, user_registers(task), object);
 	barrier();
 	if (kernel_on_cpu(task) || kernel_task_state(task) != state ||
 	    task->nvcsw + task->nivcsw != switches)
@@ -128,7 +128,7 @@ static __noinline int put_user(struct seq_file *seq, struct task_struct *task, _
 	record.number = number;
 	record.pid = task->tgid;
 	record.tid = task->pid;
-	put_registers(record.registers, kernel_registers(task));
+	put_registers(record.registers, user_registers(task));
 	bpf_seq_write(seq, &record, sizeof(record));
 	return 0;
 }

@@ -48,8 +48,8 @@ struct {
 
 __u64 user_stacks_lost = 0; /* the ring or a slot was full, or its memory could not be read */
 
-/* In the context of the task, on its way to user code. Also a record that is given up wakes the
- * reader: the kernel wakes one at the records that it waits for alone, never at later ones. */
+/* In the context of the task, on its way to user code. A discarded record wakes the reader, too:
+ * the kernel wakes the reader only at the next record of the ring, never at a later one. */
 static int user_stack_send(struct bpf_map *map, void *key, void *value)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -66,8 +66,8 @@ static int user_stack_send(struct bpf_map *map, void *key, void *value)
 	record->pid = task->tgid;
 	record->tid = task->pid;
 	record->bytes = 0;
-	put_registers(record->registers, kernel_registers(task));
-	record->from = kernel_registers(task)->sp - USER_STACK_BELOW;
+	put_registers(record->registers, user_registers(task));
+	record->from = user_registers(task)->sp - USER_STACK_BELOW;
 	/* another stack than that of the sleep: of a program that was started meanwhile */
 	if (slot->tid != record->tid || record->from != slot->sp - USER_STACK_BELOW) {
 		bpf_ringbuf_discard(record, 0);
@@ -132,7 +132,7 @@ static __always_inline __u32 user_stack_number(struct task_struct *task)
 
 	if (!slot || !has_user_code(task))
 		return 0;
-	sp = kernel_registers(task)->sp;
+	sp = user_registers(task)->sp;
 	if (slot->number && slot->tid == (__u32)task->pid && slot->sp == sp)
 		return slot->number;
 	number = next_user_stack();

@@ -55,7 +55,7 @@ static __always_inline void fill_user_stack(struct user_stack *record, struct ta
 	record->number = number;
 	record->pid = task->tgid;
 	record->tid = task->pid;
-	put_registers(record->registers, kernel_registers(task));
+	put_registers(record->registers, user_registers(task));
 }
 
 /* Is it in execve() or execveat()? Then its memory may soon be that of another program. */
@@ -88,7 +88,7 @@ static __noinline int user_copy_keep(struct task_struct *task)
 		kernel_can_make_storage_anywhere() ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
 	if (!copy)
 		return 0;
-	copy_stack((struct user_stack *)copy->record, kernel_registers(task)->sp, &copy->absent);
+	copy_stack((struct user_stack *)copy->record, user_registers(task)->sp, &copy->absent);
 	copy->switches = switches_of(task);
 	return 0;
 }
@@ -113,7 +113,7 @@ static __always_inline __u32 user_copy_send(struct task_struct *task)
 	copy->absent = 0; /* it may be in memory now */
 	/* another stack than that of the sleep: of a program that was started meanwhile */
 	if (!bytes || bytes > USER_COPY_MAX ||
-	    kernel_registers(task)->sp - record->from > USER_STACK_BELOW)
+	    user_registers(task)->sp - record->from > USER_STACK_BELOW)
 		goto lost;
 	fill_user_stack(record, task, number);
 	if (!bpf_ringbuf_output(&user_stack_ring, record,
@@ -137,7 +137,7 @@ static __always_inline __u32 user_copy_send_current(struct task_struct *task)
 	record = bpf_ringbuf_reserve(&user_stack_ring, USER_COPY_SIZE, 0);
 	if (!record)
 		goto lost;
-	copy_stack(record, kernel_registers(task)->sp, &absent);
+	copy_stack(record, user_registers(task)->sp, &absent);
 	if (!record->bytes) {
 		bpf_ringbuf_discard(record, 0);
 		goto lost;

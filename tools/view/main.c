@@ -565,7 +565,7 @@ int main(int argc, char **argv)
 	int status = STATUS_FAILED, err;
 
 	cli_parse(&cli, argc, argv, &options);
-	mallopt(M_ARENA_MAX, 1); /* that of a second thread grows by a page at a time */
+	mallopt(M_ARENA_MAX, 1); /* other arenas grow by one page per system call */
 	err = source_open(&source, options.path);
 	if (!err)
 		err = source_correct_clocks(&source);

@@ -229,9 +229,9 @@ void findings_fini(struct findings *f);
 
 /*
  * The same in two walks over the same events, which may be in two threads. Call findings_begin();
- * walk with findings_runs and with findings_uses, the struct findings as their arg; then call
- * findings_end_runs() and findings_end_uses(), each after its walk, also if that ended early at
- * damage, and after both findings_end(). They return 0, -ENOMEM, or -errno after one message;
+ * walk with findings_runs and with findings_uses, the struct findings as their arg. After its walk,
+ * also one that ended at damage, call findings_end_runs() or findings_end_uses(); after both walks
+ * findings_end(). They return 0, -ENOMEM, or -errno after one message;
  * findings_fini() must follow.
  */
 int findings_begin(struct findings *f, const struct source *source, int64_t first, int64_t last)

@@ -398,7 +398,7 @@ static int add_streams(struct cpu_times *times, const struct source *source)
 	return 0;
 }
 
-/* Lists the times of a stream and adds them to its CPUs. */
+/* Adds the times of a stream to the list, and to its CPUs. */
 static int list_row(struct cpu_times *times, const struct owner *owner, uint32_t stream)
 {
 	const struct span_row *row = &times->rows[stream];
